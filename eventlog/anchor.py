@@ -1,0 +1,110 @@
+"""The anchor: how far a stream is durable, kept outside the bytes it guards.
+
+The file `anchor` holds two slots of 512 bytes, written in turn; the valid slot with the higher counter
+counts. It is synced after the data and before the answer to the producers, so every acknowledged event
+lies at or below it: what is wrong below is damage, what is wrong above may be a torn write.
+
+    slot  4s tag "HMRN" · u16 version · u16 state (0 open, 1 closed, 2 finished) · u64 counter
+          8s stream id · u64 first seq of the live segment (0: none) · u64 offset in it · u64 last seq
+          16s link of the last unit · zeros · u32 CRC-32 of the 508 bytes before it
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from eventlog.crashpoints import crash_point
+from eventlog.disk import replacing
+from eventlog.errors import StoreError
+from eventlog.frames import NO_LINK
+
+NAME = "anchor"
+OPEN, CLOSED, FINISHED = 0, 1, 2
+_SLOT = 512
+_BODY = struct.Struct("<4sHHQ8sQQQ16s")
+_TAG, _VERSION = b"HMRN", 1
+
+
+class Mark(NamedTuple):
+    """What a slot says. Events up to `last` are durable; `segment`/`offset` say where they end."""
+
+    state: int
+    counter: int
+    stream: bytes
+    segment: int
+    offset: int
+    last: int
+    link: bytes
+
+
+def _pack(mark: Mark) -> bytes:
+    body = _BODY.pack(_TAG, _VERSION, mark.state, mark.counter, mark.stream, mark.segment, mark.offset, mark.last,
+                      mark.link)  # fmt: skip
+    body = body.ljust(_SLOT - 4, b"\0")
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+def _unpack(raw: bytes, path: Path) -> Mark | None:
+    if len(raw) != _SLOT or zlib.crc32(raw[:-4]) != struct.unpack("<I", raw[-4:])[0]:
+        return None
+    tag, version, state, *rest = _BODY.unpack_from(raw)
+    if tag != _TAG:
+        return None
+    if version != _VERSION:
+        raise StoreError(f"{path} is of version {version}, newer than this hemra reads: upgrade hemra")
+    return Mark(state, *rest)
+
+
+def slots(directory: Path) -> list[Mark | None]:
+    """Both slots as they are on disk; None for a slot that is not valid."""
+    path = directory / NAME
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return [None, None]
+    found = [_unpack(raw[:_SLOT], path), _unpack(raw[_SLOT:], path)]
+    return found if len(raw) == 2 * _SLOT else [*found, None]
+
+
+def load(directory: Path) -> Mark | None:
+    """The newest valid mark, or None when the anchor is missing or wholly unreadable."""
+    valid = [mark for mark in slots(directory) if mark is not None]
+    return max(valid, key=lambda mark: mark.counter, default=None)
+
+
+class Anchor:
+    """The writer's side. One per stream, held by the lock's owner."""
+
+    def __init__(self, directory: Path, mark: Mark) -> None:
+        self._path = directory / NAME
+        mark = mark._replace(counter=mark.counter + mark.counter % 2)  # an even counter lives in slot 0
+        # Both slots are made valid at each open, so that later a bad slot always means something.
+        with replacing(self._path) as file:
+            file.write(_pack(mark) + _pack(mark._replace(counter=mark.counter + 1)))
+        self.mark = mark._replace(counter=mark.counter + 1)
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+
+    @classmethod
+    def first(cls, directory: Path, stream: bytes) -> Anchor:
+        """The anchor of a new, empty stream."""
+        return cls(directory, Mark(OPEN, 0, stream, 0, 0, 0, NO_LINK))
+
+    def advance(self, **changes: int | bytes) -> None:
+        """Write the next slot and sync it. OSError passes through; the old slot then still stands."""
+        mark = self.mark._replace(counter=self.mark.counter + 1, **changes)  # type: ignore[arg-type]
+        crash_point("anchor.before_write")
+        os.pwrite(self._fd, _pack(mark), _SLOT * (mark.counter % 2))
+        crash_point("anchor.before_sync")
+        os.fdatasync(self._fd)
+        self.mark = mark
+        crash_point("anchor.after_sync")
+
+    def close(self) -> None:
+        """Close the file; the mark stays as it was last written."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

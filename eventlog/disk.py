@@ -1,0 +1,64 @@
+"""The few file operations that durability rests on, each in one place.
+
+A rename is durable only after the file was synced before it and the directory after it; a new file or
+directory exists after a crash only when its parent was synced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from eventlog.crashpoints import crash_point
+
+
+def fsync_dir(path: Path) -> None:
+    """Make creations, renames and removals inside `path` survive a power cut."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def make_dir(path: Path) -> None:
+    """Create `path` and its missing parents durably."""
+    if path.is_dir():
+        return
+    make_dir(path.parent)
+    path.mkdir(exist_ok=True)
+    fsync_dir(path.parent)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write a whole new content for `path`: temp file, fsync, rename, fsync of the directory.
+
+    On any error the temp file is removed and `path` is as it was.
+    """
+    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temp = Path(name)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            yield file
+            file.flush()
+            crash_point("replace.before_sync")
+            os.fsync(file.fileno())
+        os.chmod(temp, 0o644)
+        crash_point("replace.before_rename")
+        os.replace(temp, path)
+        crash_point("replace.after_rename")
+        fsync_dir(path.parent)
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise
+
+
+def remove_temps(directory: Path) -> None:
+    """Remove what `replacing` left when the process died in it."""
+    for temp in directory.glob(".*.tmp"):
+        temp.unlink(missing_ok=True)

@@ -1,0 +1,145 @@
+"""What a writer does with what it finds when it opens a stream.
+
+Walking the unsealed segments in order, `last` is the seq of the last whole unit so far, and `durable` the
+highest seq that the anchor or any later header says is synced. Where something stands that is no unit:
+
+| next segment | last vs durable | verdict | why |
+|---|---|---|---|
+| begins at last + 1 | any | cut | what a failed write left: the writer went on in a new segment |
+| begins elsewhere | any | damage | events between are missing |
+| none | last >= durable | cut | a torn write that was never acknowledged |
+| none | last < durable | damage | acknowledged events are unreadable |
+
+`cut` means: the bytes are copied to `torn/`, synced, and only then removed from the segment. `damage` means:
+nothing is touched, DamageError names file and offset.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eventlog import anchor as anchors
+from eventlog.disk import fsync_dir, make_dir, remove_temps, replacing
+from eventlog.errors import DamageError
+from eventlog.frames import NO_LINK, NotAUnit, content_of, find_header, walk
+from eventlog.segments import Segment, is_sealed, list_segments, trailer_of
+
+CUT, DAMAGE = "cut", "damage"
+
+
+def verdict(*, last: int, durable: int, next_first: int | None) -> str:
+    """The table above. `next_first` is the first seq of the next segment, or None."""
+    if next_first is not None:
+        return CUT if next_first == last + 1 else DAMAGE
+    return CUT if last >= durable else DAMAGE
+
+
+@dataclass
+class Recovered:
+    """State of a stream after recovery: where to go on, and what was cut."""
+
+    last: int = 0
+    link: bytes = NO_LINK
+    marks: dict[bytes, int] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
+
+
+def recover(directory: Path, mark: anchors.Mark | None) -> Recovered:
+    """Bring the directory to a state that can be appended to. The caller holds the lock.
+
+    Raises DamageError when something at or below the durable mark is wrong.
+    """
+    remove_temps(directory)
+    _remove_covered(directory)
+    state = Recovered()
+    durable = mark.last if mark else 0
+    segments = list_segments(directory)
+    for index, segment in enumerate(segments):
+        if segment.first != state.last + 1:
+            raise DamageError(
+                segment.path, 0, f"events {state.last + 1} to {segment.first - 1} are missing before it"
+            )
+        following = segments[index + 1].first if index + 1 < len(segments) else None
+        if is_sealed(segment):
+            trailer = trailer_of(segment)
+            state.last, state.link = trailer.last, bytes.fromhex(trailer.spans[-1].end_link)
+            state.marks.update({bytes.fromhex(k): n for k, n in trailer.marks.items()})
+            _check_link(mark, segment, 0, state)
+        else:
+            _recover_live(segment, following, durable, mark, state)
+    if state.last < durable:
+        where = segments[-1].path if segments else directory
+        raise DamageError(where, 0, f"events {state.last + 1} to {durable} were acknowledged and are missing")
+    return state
+
+
+def _recover_live(
+    segment: Segment, following: int | None, durable: int, mark: anchors.Mark | None, state: Recovered
+) -> None:
+    with segment.path.open("rb") as file:
+        end, cause, size = 0, "", file.seek(0, os.SEEK_END)
+        try:
+            for unit in walk(file):
+                header = unit.header
+                if following is not None and header.first >= following:
+                    cause = "left by a failed write"
+                    break
+                if header.first != state.last + 1 or header.prev != state.link:
+                    raise NotAUnit(header.offset, "this frame does not follow the one before it", short=False)
+                if header.last > durable:
+                    content_of(unit)
+                state.last, state.link, end = header.last, unit.link, header.end
+                for producer, number in header.marks.items():
+                    state.marks.pop(producer, None)  # moves it to the end: most recent last
+                    state.marks[producer] = number
+                _check_link(mark, segment, header.offset, state)
+        except NotAUnit as stop:
+            cause = stop.cause
+            later = find_header(file, stop.offset + 1)
+            if later is not None:
+                durable = max(durable, later.synced)
+    if cause and verdict(last=state.last, durable=durable, next_first=following) == DAMAGE:
+        raise DamageError(segment.path, end, cause)
+    if end < size:
+        state.cut.append(_cut(segment, end))
+
+
+def _check_link(mark: anchors.Mark | None, segment: Segment, offset: int, state: Recovered) -> None:
+    """The anchor names the link of the last durable unit: another unit in its place is damage."""
+    if mark is not None and mark.last and state.last == mark.last and state.link != mark.link:
+        raise DamageError(segment.path, offset, f"event {mark.last} is not the one that the anchor names")
+
+
+def _cut(segment: Segment, end: int) -> str:
+    """Copy what stands from `end` on to `torn/`, then cut it off. Returns the copy's path."""
+    directory = segment.path.parent
+    with segment.path.open("rb") as file:
+        file.seek(end)
+        tail = file.read()
+    make_dir(directory / "torn")
+    copy = directory / "torn" / f"{segment.first:020d}-{end}.bin"
+    with replacing(copy) as out:
+        out.write(tail)
+    if end == 0:
+        segment.path.unlink()
+        fsync_dir(directory)
+        return str(copy)
+    fd = os.open(segment.path, os.O_WRONLY)
+    try:
+        os.ftruncate(fd, end)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    return str(copy)
+
+
+def _remove_covered(directory: Path) -> None:
+    """Finish what a crash interrupted: segments that a sealed one covers go."""
+    covered = 0
+    for segment in list_segments(directory):
+        if segment.first <= covered:
+            segment.path.unlink()
+        elif is_sealed(segment):
+            covered = trailer_of(segment).last

@@ -1,0 +1,148 @@
+"""Events of the catalog and of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from eventlog.schemas.base import EventData, event
+
+
+class PinnedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One task of a pinned dataset. `files` maps a relative path to its SHA-256."""
+
+    id: str
+    digest: str
+    scorer_digest: str
+    files: dict[str, str]
+
+
+@event("dataset.pinned")
+class DatasetPinned(EventData, frozen=True, kw_only=True):
+    """A dataset's content was fixed: every task by digest, the dataset by one digest over them."""
+
+    name: str
+    digest: str
+    source: str
+    tasks: list[PinnedTask]
+
+
+@event("harness.registered")
+class HarnessRegistered(EventData, frozen=True, kw_only=True):
+    """A harness file was seen for the first time with this digest."""
+
+    name: str
+    kind: str
+    digest: str
+    definition: dict[str, Any]
+
+
+@event("import.recorded")
+class ImportRecorded(EventData, frozen=True, kw_only=True):
+    """A bundle was imported: where from, and what it brought."""
+
+    origin: str
+    digest: str
+    streams: list[str]
+    events: int
+    blobs: int
+
+
+class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a plan, by content."""
+
+    id: str
+    digest: str
+    scorer_digest: str
+
+
+class PlannedHarness(msgspec.Struct, frozen=True, kw_only=True):
+    """A harness of a plan: its file's content (environment by name only) and what it says its version is."""
+
+    name: str
+    kind: str
+    digest: str
+    definition: dict[str, Any]
+    version: str | None = None
+
+
+class PlannedDataset(msgspec.Struct, frozen=True, kw_only=True):
+    """The pinned dataset that a plan draws from."""
+
+    name: str
+    digest: str
+    source: str
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of one trial; null = none. Seconds, bytes, counts."""
+
+    wall_seconds: float | None = None
+    output_bytes: int | None = None
+    memory_bytes: int | None = None
+    processes: int | None = None
+    file_bytes: int | None = None
+    workspace_bytes: int | None = None
+    turns: int | None = None
+    tokens: int | None = None
+
+
+@event("run.planned")
+class RunPlanned(EventData, frozen=True, kw_only=True):
+    """The whole plan, before the first sandbox starts. It never changes; resume reads it."""
+
+    run: str
+    name: str | None
+    dataset: PlannedDataset
+    tasks: list[PlannedTask]
+    harnesses: list[PlannedHarness]
+    attempts: int
+    trials: int
+    jobs: int
+    sandbox: str
+    seed: int
+    retries: int
+    limits: Limits
+    hemra: dict[str, Any]
+    host: dict[str, Any]
+
+
+@event("run.started")
+class RunStarted(EventData, frozen=True, kw_only=True):
+    """The engine began to carry out the plan. `boot` tells whether `mono` values can be compared."""
+
+    pid: int
+    boot: str | None
+    jobs: int
+
+
+@event("run.resumed")
+class RunResumed(EventData, frozen=True, kw_only=True):
+    """Another engine went on with a run that had stopped. Trials that had finished stay."""
+
+    pid: int
+    boot: str | None
+    jobs: int
+    finished: int
+    remaining: int
+    interrupted: list[str]
+
+
+@event("run.cancelled")
+class RunCancelled(EventData, frozen=True, kw_only=True):
+    """A person or a failure of ours stopped the run before its end; it can be resumed."""
+
+    reason: str
+    finished: int
+    remaining: int
+
+
+@event("run.finished")
+class RunFinished(EventData, frozen=True, kw_only=True):
+    """Every planned trial has a final state. `outcomes` counts trials by outcome."""
+
+    trials: int
+    scored: int
+    outcomes: dict[str, int]
+    duration_ns: int | None

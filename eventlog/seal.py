@@ -1,0 +1,214 @@
+"""Sealing: segments that are no longer written are rewritten with larger frames and a seek table.
+
+The NDJSON bytes stay the same. Order of steps, so that a crash between any two loses nothing: write the
+sealed file aside and sync it; rename it over the first source (same name: same first seq); write the
+manifest; remove the other sources, which readers already pass over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO
+
+from eventlog import anchor as anchors
+from eventlog import manifest
+from eventlog.crashpoints import crash_point
+from eventlog.disk import fsync_dir, replacing
+from eventlog.errors import DamageError, StreamBusy
+from eventlog.frames import (
+    NO_LINK,
+    SEALED_CONTENT,
+    NotAUnit,
+    SeekTable,
+    content_of,
+    pack_trailer,
+    pack_unit,
+    walk,
+)
+from eventlog.lock import NAME as LOCK
+from eventlog.lock import Lock
+from eventlog.segments import Segment, Span, Trailer, is_sealed, list_segments, trailer_of, visible_segments
+from eventlog.store import Store
+
+#: A sealed file takes no further sources once they add up to this many bytes.
+GROUP_BYTES = 64 * 1024 * 1024
+#: Sealed files below this size are merged with what follows them.
+SMALL_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SealReport:
+    """What a seal did. Sizes in bytes."""
+
+    stream: str
+    segments_before: int
+    segments_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+def seal(store: Store, name: str) -> SealReport:
+    """Seal every segment of a stream that nobody writes. Raises StreamBusy, StreamNotFound, DamageError."""
+    path = store.existing_stream(name)
+    try:
+        lock = Lock(path / LOCK)
+    except StreamBusy as busy:
+        raise StreamBusy(f"{busy}; it seals its segments itself when the run ends") from None
+    try:
+        from eventlog.recovery import recover
+
+        recover(path, anchors.load(path))
+        before = visible_segments(path)
+        sizes = sum(s.size for s in before)
+        seal_segments(path)
+        after = visible_segments(path)
+        return SealReport(name, len(before), len(after), sizes, sum(s.size for s in after))
+    finally:
+        lock.release()
+
+
+def seal_segments(directory: Path, *, below: int | None = None) -> None:
+    """Seal all segments (those whose first seq is below `below`). The caller holds the stream's lock."""
+    mark = anchors.load(directory)
+    segments = [s for s in visible_segments(directory) if below is None or s.first < below]
+    bounds = {s.first: n.first for s, n in pairwise(segments)}
+    for group in _groups(segments):
+        last = bounds.get(group[-1].first, below or (mark.last + 1 if mark else 1)) - 1
+        _seal_group(directory, group, last, mark.stream if mark else b"\0" * 8)
+    manifest.save(directory, manifest.of_directory(directory))
+    crash_point("seal.after_manifest")
+    _remove_doubles(directory)
+
+
+def _groups(segments: list[Segment]) -> list[list[Segment]]:
+    """Neighbours that become one file each; a large sealed segment is left alone."""
+    groups: list[list[Segment]] = []
+    current: list[Segment] = []
+    for segment in segments:
+        if is_sealed(segment) and segment.size >= SMALL_BYTES:
+            groups.append(current)
+            current = []
+            continue
+        if current and sum(s.size for s in current) + segment.size > GROUP_BYTES:
+            groups.append(current)
+            current = []
+        current.append(segment)
+    groups.append(current)
+    return [g for g in groups if g and not (len(g) == 1 and is_sealed(g[0]))]
+
+
+@dataclass
+class _Output:
+    """The sealed file being written."""
+
+    file: BinaryIO
+    stream: bytes
+    first: int
+    link: bytes
+    table: SeekTable = field(default_factory=SeekTable)
+    pending: bytearray = field(default_factory=bytearray)
+    count: int = 0
+
+    def add(self, content: bytes, count: int) -> None:
+        """Take whole lines; frames are cut at about SEALED_CONTENT bytes."""
+        self.pending += content
+        self.count += count
+        if len(self.pending) >= SEALED_CONTENT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending as one frame."""
+        if not self.count:
+            return
+        content = bytes(self.pending)
+        last = self.first + self.count - 1
+        packed = pack_unit(
+            content, stream=self.stream, first=self.first, count=self.count, synced=last, prev=self.link, marks={},
+            sealed=True,
+        )  # fmt: skip
+        self.link = packed.link
+        self.file.write(packed.unit)
+        self.table.add_unit(packed.unit, packed.frame_len, len(content))
+        self.first = last + 1
+        self.pending.clear()
+        self.count = 0
+
+
+def _seal_group(directory: Path, group: list[Segment], last: int, stream: bytes) -> None:
+    chain = _chain_before(directory, group[0])
+    spans: list[Span] = []
+    marks: dict[str, int] = {}
+    with replacing(group[0].path) as file:
+        out = _Output(file, stream, group[0].first, _first_prev(group[0]))
+        for index, segment in enumerate(group):
+            end = group[index + 1].first - 1 if index + 1 < len(group) else last
+            copied = _copy_segment(segment, end, out, chain, marks)
+            spans.extend(copied)
+            chain = copied[-1].chain
+        out.flush()
+        trailer = pack_trailer(Trailer(spans, marks).to_json())
+        file.write(trailer)
+        out.table.add_skippable(len(trailer))
+        file.write(out.table.pack())
+        crash_point("seal.before_rename")
+    crash_point("seal.after_rename")
+
+
+def _first_prev(segment: Segment) -> bytes:
+    with segment.path.open("rb") as file:
+        for unit in walk(file):
+            return unit.header.prev
+    return NO_LINK
+
+
+def _chain_before(directory: Path, segment: Segment) -> str:
+    before = [s for s in visible_segments(directory) if s.first < segment.first]
+    if not before:
+        return manifest.CHAIN_START
+    return trailer_of(before[-1]).spans[-1].chain
+
+
+def _copy_segment(segment: Segment, last: int, out: _Output, chain: str, marks: dict[str, int]) -> list[Span]:
+    """Copy a segment's lines up to seq `last`, checking every frame on the way; returns its spans.
+
+    An unsealed source makes one new span; a sealed one keeps its own, whose digests are checked.
+    """
+    known = trailer_of(segment) if is_sealed(segment) else None
+    running, first, events, size, link = hashlib.sha256(), segment.first, 0, 0, NO_LINK
+    expected = segment.first
+    with segment.path.open("rb") as file:
+        try:
+            for unit in walk(file):
+                header = unit.header
+                if header.first > last:
+                    break
+                if header.first != expected:
+                    raise NotAUnit(header.offset, f"event {expected} should stand here", short=False)
+                content = content_of(unit)
+                out.add(content, header.events)
+                expected, link = header.last + 1, unit.link
+                events, size = events + header.events, size + len(content)
+                marks.update((p.hex(), n) for p, n in header.marks.items())
+                running.update(content)
+        except NotAUnit as stop:
+            if expected != last + 1:
+                raise DamageError(segment.path, stop.offset, stop.cause) from stop
+    if expected != last + 1:
+        raise DamageError(segment.path, segment.size, f"events {expected} to {last} are missing")
+    if known is not None:
+        marks.update(known.marks)
+        return known.spans
+    digest = running.hexdigest()
+    return [Span(first, last, events, size, digest, manifest.chain(chain, digest), link.hex())]
+
+
+def _remove_doubles(directory: Path) -> None:
+    keep = {s.path for s in visible_segments(directory)}
+    gone = [s for s in list_segments(directory) if s.path not in keep]
+    for segment in gone:
+        segment.path.unlink()
+    if gone:
+        fsync_dir(directory)

@@ -1,0 +1,275 @@
+"""The one writer of a stream: group commits, acknowledgement after the sync, a new segment at every open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from eventlog import anchor as anchors
+from eventlog.anchor import Anchor
+from eventlog.crashpoints import crash_point
+from eventlog.disk import fsync_dir, make_dir
+from eventlog.envelope import encode, with_seq
+from eventlog.errors import RecorderRefused, StoreError
+from eventlog.frames import LIVE_CONTENT, pack_unit
+from eventlog.lock import NAME as LOCK
+from eventlog.lock import Lock
+from eventlog.recovery import Recovered, recover
+from eventlog.schemas.base import EventData
+from eventlog.segments import name_of
+from eventlog.store import Store
+
+#: A live segment that has grown to this many bytes is closed and sealed in the background.
+ROLL_BYTES = 32 * 1024 * 1024
+#: Producers remembered for telling a resend from a new event; the longest silent ones are forgotten first.
+MAX_PRODUCERS = 4096
+
+
+class Incoming(NamedTuple):
+    """What one producer hands over: lines without `seq`, numbered by the producer from `first` on."""
+
+    producer: bytes
+    first: int
+    lines: Sequence[bytes]
+
+
+class Ack(NamedTuple):
+    """The answer to one Incoming: seqs of what is now durable (None: all of it was already recorded)."""
+
+    first_seq: int | None
+    last_seq: int | None
+    duplicates: int
+    error: str | None = None
+
+
+class StreamWriter:
+    """Appends to one stream. Holds its lock; not thread-safe (one recorder loop drives it)."""
+
+    def __init__(self, store: Store, name: str, lock: Lock, recovered: Recovered, anchor: Anchor) -> None:
+        self.store = store
+        self.name = name
+        self.path = store.stream_path(name)
+        self.recovered = recovered
+        self._lock = lock
+        self._anchor = anchor
+        self._last = recovered.last
+        self._link = recovered.link
+        self._marks = recovered.marks
+        self._fd = -1
+        self._segment = 0
+        self._size = 0
+        self._producer = os.urandom(16)
+        self._number = 0
+
+    @classmethod
+    def open(cls, store: Store, name: str, *, create: bool = False, lock_wait_s: float = 0.5) -> StreamWriter:
+        """Take the stream's lock and recover it.
+
+        With `create` the stream must not exist yet (StoreError) unless it is the catalog. Raises StreamBusy,
+        StreamNotFound, DamageError.
+        """
+        path = store.stream_path(name)
+        if create:
+            _create_dir(path)
+        path = store.existing_stream(name)
+        lock = Lock(path / LOCK, lock_wait_s)
+        try:
+            mark = anchors.load(path)
+            recovered = recover(path, mark)
+            base = mark or anchors.Mark(anchors.OPEN, 0, os.urandom(8), 0, 0, 0, recovered.link)
+            base = base._replace(
+                state=anchors.OPEN, segment=0, offset=0, last=recovered.last, link=recovered.link
+            )
+            return cls(store, name, lock, recovered, Anchor(path, base))
+        except BaseException:
+            lock.release()
+            raise
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last durable event; 0 in an empty stream."""
+        return self._last
+
+    @property
+    def live_segment(self) -> int:
+        """First seq of the segment being written, or of the one that the next commit opens."""
+        return self._segment if self._fd >= 0 else self._last + 1
+
+    def append(self, data: EventData, *, trial: str | None = None, source: str = "hemra") -> int:
+        """Record one event and return its seq once it is on disk. Raises BadEvent or RecorderRefused."""
+        line = encode(data, source=source, trial=trial, blobs=self.store.blobs)
+        self._number += 1
+        self.commit([Incoming(self._producer, self._number, [line])])
+        return self._last
+
+    def commit(self, batch: Sequence[Incoming]) -> list[Ack]:
+        """Record what several producers handed over: one write, one sync, one anchor.
+
+        After the return every line that an Ack names is on disk. Lines that were recorded before (a resend)
+        are not recorded again. Raises RecorderRefused when the disk refuses: nothing of the batch counts then,
+        the segment is given up, and the next commit begins a new one.
+        """
+        acks, chosen, marks = self._choose(batch)
+        if not chosen:
+            return acks
+        try:
+            self._write(chosen)
+        except OSError as error:
+            self._give_up_segment()
+            raise RecorderRefused(f"cannot write to {self.path}: {error.strerror or error}") from error
+        self._remember(marks)
+        if self._size >= ROLL_BYTES:
+            self._roll()
+        return acks
+
+    def _choose(
+        self, batch: Sequence[Incoming]
+    ) -> tuple[list[Ack], list[tuple[bytes, int, bytes]], dict[bytes, int]]:
+        """Acks, the (producer, number, line) to write in order, and the marks that will then hold."""
+        acks: list[Ack] = []
+        chosen: list[tuple[bytes, int, bytes]] = []
+        marks: dict[bytes, int] = {}
+        seq = self._last
+        for producer, first, lines in batch:
+            known = marks.get(producer, self._marks.get(producer, 0))
+            if known and first > known + 1:
+                acks.append(
+                    Ack(None, None, 0, f"events {known + 1} to {first - 1} of this producer never came")
+                )
+                continue
+            skip = min(max(0, known + 1 - first), len(lines)) if known else 0
+            fresh = lines[skip:]
+            chosen.extend((producer, first + skip + i, line) for i, line in enumerate(fresh))
+            if fresh:
+                marks[producer] = first + len(lines) - 1
+            acks.append(Ack(seq + 1 if fresh else None, seq + len(fresh) if fresh else None, skip))
+            seq += len(fresh)
+        return acks, chosen, marks
+
+    def _units(
+        self, chosen: Sequence[tuple[bytes, int, bytes]]
+    ) -> Iterator[tuple[bytes, list[bytes], dict[bytes, int]]]:
+        """Cut the lines into frames of at most LIVE_CONTENT bytes: (content, lines, marks) of each."""
+        seq, size = self._last, 0
+        lines: list[bytes] = []
+        marks: dict[bytes, int] = {}
+        for producer, number, line in chosen:
+            seq += 1
+            full = with_seq(line, seq) + b"\n"
+            if lines and size + len(full) > LIVE_CONTENT:
+                yield b"".join(lines), lines, marks
+                lines, marks, size = [], {}, 0
+            lines.append(full)
+            marks[producer] = number
+            size += len(full)
+        yield b"".join(lines), lines, marks
+
+    def _write(self, chosen: Sequence[tuple[bytes, int, bytes]]) -> None:
+        fresh_segment = self._fd < 0
+        if fresh_segment:
+            self._open_segment()
+        last, link = self._last, self._link
+        out: list[bytes] = []
+        for content, lines, marks in self._units(chosen):
+            # A segment's first frame repeats all marks, so that reopening needs to read no older segment.
+            all_marks = {**self._marks, **marks} if fresh_segment and not out else marks
+            packed = pack_unit(
+                content, stream=self._anchor.mark.stream, first=last + 1, count=len(lines), synced=self._last,
+                prev=link, marks=all_marks,
+            )  # fmt: skip
+            link = packed.link
+            out.append(packed.unit)
+            last += len(lines)
+        data = b"".join(out)
+        crash_point("commit.before_write")
+        written = os.write(self._fd, data)
+        if written != len(data):
+            raise OSError(28, f"only {written} of {len(data)} bytes could be written (disk full?)")
+        crash_point("commit.before_sync")
+        os.fdatasync(self._fd)
+        if fresh_segment:
+            fsync_dir(self.path)  # the new file's name must survive too before anything in it is acknowledged
+        crash_point("commit.after_sync")
+        self._anchor.advance(segment=self._segment, offset=self._size + len(data), last=last, link=link)
+        self._size += len(data)
+        self._last, self._link = last, link
+        crash_point("commit.after_anchor")
+
+    def _open_segment(self) -> None:
+        self._segment, self._size = self._last + 1, 0
+        path = self.path / name_of(self._segment)
+        # A file of this name can only hold what a failed write left: recovery kept nothing beyond `_last`.
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def _give_up_segment(self) -> None:
+        """After a failed write or sync the file is never used again: cut back to what was synced.
+
+        Neither step may hide the first error: what cannot be cut now is recognised by recovery, because the
+        next segment begins right after the last acknowledged event.
+        """
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._size)
+            os.close(self._fd)
+            self._fd = -1
+            if self._size == 0:
+                with contextlib.suppress(OSError):
+                    (self.path / name_of(self._segment)).unlink()
+        mark = self._anchor.mark
+        with contextlib.suppress(OSError):
+            # A failed sync of the anchor's file is not retried on that file either.
+            self._anchor.close()
+            self._anchor = Anchor(self.path, mark)
+
+    def _remember(self, marks: dict[bytes, int]) -> None:
+        for producer, number in marks.items():
+            self._marks.pop(producer, None)
+            self._marks[producer] = number
+        while len(self._marks) > MAX_PRODUCERS:
+            del self._marks[next(iter(self._marks))]
+
+    def _roll(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+    def finish(self) -> None:
+        """Mark the stream finished, seal everything, release the lock. It can be opened again (resume)."""
+        self._end(anchors.FINISHED, seal_all=True)
+
+    def close(self) -> None:
+        """Leave the stream as it is, for another writer to go on; safe to call twice."""
+        self._end(anchors.CLOSED, seal_all=False)
+
+    def _end(self, state: int, *, seal_all: bool) -> None:
+        if self._anchor.mark.state != anchors.OPEN:
+            return
+        from eventlog.seal import seal_segments
+
+        try:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+            if seal_all:
+                seal_segments(self.path)
+            self._anchor.advance(state=state, segment=0, offset=0)
+        finally:
+            self._anchor.close()
+            self._lock.release()
+
+    def __enter__(self) -> StreamWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _create_dir(path: Path) -> None:
+    make_dir(path.parent)
+    try:
+        path.mkdir()
+    except FileExistsError:
+        raise StoreError(f"stream {path.name} exists already in {path.parent}") from None
+    fsync_dir(path.parent)

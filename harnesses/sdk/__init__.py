@@ -1,0 +1,1 @@
+"""A single-file SDK for programs that speak the harness protocol."""

@@ -1,0 +1,1 @@
+"""Datasets: folders of tasks, pinned by content."""

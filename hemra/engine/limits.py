@@ -1,0 +1,63 @@
+"""Limits of a trial: the task's own, overridden by the run's, checked, and what nobody enforces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from eventlog.schemas.runs import Limits
+from eventlog.schemas.trials import Enforcement
+
+#: Only the harness can hold these; a sandbox sees processes and bytes, not turns.
+HARNESS_LIMITS = ("turns", "tokens")
+NAMES = Limits.__struct_fields__
+
+#: Below this, no harness can start; it is surely a slip (seconds given as minutes, MB as bytes).
+SMALLEST = {
+    "memory_bytes": 16 << 20,
+    "output_bytes": 1,
+    "file_bytes": 1,
+    "workspace_bytes": 1,
+    "processes": 1,
+}
+
+
+def merge(task: Limits, run: Limits) -> Limits:
+    """The task's limits with every limit that the run sets put over them."""
+    given = {name: getattr(run, name) for name in NAMES if getattr(run, name) is not None}
+    return msgspec.structs.replace(task, **given)
+
+
+def problems(limits: Limits, *, whose: str) -> list[str]:
+    """What is wrong with `limits`, one line each."""
+    found = []
+    for name in NAMES:
+        value = getattr(limits, name)
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            found.append(f"{whose}: limit {name} is {value}; leave it out for no limit")
+        elif value <= 0:
+            found.append(f"{whose}: limit {name} is {value:g}; a limit is more than 0")
+        elif value < SMALLEST.get(name, 0):
+            found.append(
+                f"{whose}: limit {name} is {value:g}; with less than {SMALLEST[name]} nothing can start"
+            )
+    return found
+
+
+def not_enforced(
+    limits: Limits, enforcement: Mapping[str, Enforcement], harness_enforces: Iterable[str]
+) -> list[str]:
+    """Names of the limits that are set and that neither the sandbox nor the harness holds."""
+    by_harness = set(harness_enforces)
+    loose = []
+    for name in NAMES:
+        if getattr(limits, name) is None or name in by_harness:
+            continue
+        held = enforcement.get(name)
+        if held is None or held.status == "not enforced":
+            loose.append(name)
+    return loose

@@ -1,0 +1,1 @@
+"""Recording of what a harness prints."""

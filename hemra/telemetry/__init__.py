@@ -1,0 +1,1 @@
+"""What the trial used of the machine."""

@@ -1,0 +1,1 @@
+"""The read side: events in, tables and figures out. Writes no event."""

@@ -1,0 +1,63 @@
+-- harness: one row for each harness of the plan.
+-- needs: plan, trials, tries
+--
+-- harness_no, harness, kind, version, digest, model
+-- planned, finished, scored, passed        trials
+-- tokens: input, cache_read, output, reasoning (sums over trials that told), with <name>_known: trials that told
+-- cost_usd                   sum of what is known; null where no trial told; cost_known, cost_unknown: started trials
+-- cost_partial               trials whose own cost is a lower bound
+-- agent_median_ns, agent_p90_ns, agent_measured    harness process, over trials where it was measured (linear quantile)
+-- started                    trials that were started at least once
+-- tool_calls, model_calls    of the tries that count
+-- retried                    tries that were superseded; retried_ns, retried_cost_usd: what is known of their time and cost
+WITH superseded AS (
+    SELECT
+        t.harness,
+        count(*) AS retried,
+        CAST(sum(x.duration_ns) AS BIGINT) AS retried_ns,
+        fsum(x.cost_usd ORDER BY x.first_seq) AS retried_cost_usd
+    FROM tries AS x
+    JOIN trials AS t ON t.trial = x.trial
+    WHERE NOT x.latest
+    GROUP BY t.harness
+),
+harnesses AS (
+    SELECT DISTINCT harness_no, harness, harness_kind, harness_version, harness_digest, model FROM plan
+)
+SELECT
+    h.harness_no,
+    h.harness,
+    h.harness_kind AS kind,
+    h.harness_version AS version,
+    h.harness_digest AS digest,
+    h.model,
+    count(*) AS planned,
+    count(*) FILTER (t.tries > 0) AS started,
+    count(*) FILTER (t.state = 'finished') AS finished,
+    count(*) FILTER (t.scored) AS scored,
+    count(*) FILTER (t.result = 'passed') AS passed,
+    sum(t.input_tokens) AS input,
+    count(t.input_tokens) AS input_known,
+    sum(t.cache_read_tokens) AS cache_read,
+    count(t.cache_read_tokens) AS cache_read_known,
+    sum(t.output_tokens) AS output,
+    count(t.output_tokens) AS output_known,
+    sum(t.reasoning_tokens) AS reasoning,
+    count(t.reasoning_tokens) AS reasoning_known,
+    fsum(t.cost_usd ORDER BY t.position) AS cost_usd,
+    count(t.cost_usd) AS cost_known,
+    count(*) FILTER (t.tries > 0 AND t.cost_usd IS NULL) AS cost_unknown,
+    count(*) FILTER (t.cost_partial) AS cost_partial,
+    quantile_cont(t.agent_ns, 0.5) AS agent_median_ns,
+    quantile_cont(t.agent_ns, 0.9) AS agent_p90_ns,
+    count(t.agent_ns) AS agent_measured,
+    CAST(sum(t.tool_calls) AS BIGINT) AS tool_calls,
+    CAST(sum(t.model_calls) AS BIGINT) AS model_calls,
+    coalesce(any_value(s.retried), 0) AS retried,
+    any_value(s.retried_ns) AS retried_ns,
+    any_value(s.retried_cost_usd) AS retried_cost_usd
+FROM harnesses AS h
+JOIN trials AS t ON t.harness = h.harness
+LEFT JOIN superseded AS s ON s.harness = h.harness
+GROUP BY h.harness_no, h.harness, h.harness_kind, h.harness_version, h.harness_digest, h.model
+ORDER BY h.harness_no

@@ -1,0 +1,31 @@
+-- task_harness: one row for each task and harness of the plan.
+-- needs: plan, trials
+--
+-- task_no, task, task_digest, scorer_digest, harness_no, harness
+-- planned, scored, passed    trials
+-- reward_sum, mean           over scored trials; null where none is scored
+-- binary                     every counted reward is 0 or 1; null where none is scored
+-- agent_median_ns            harness process, over trials where it was measured
+-- input, output, cost_usd    sums of what is known; null where nothing is; cost_unknown: started trials without a cost
+SELECT
+    p.task_no,
+    p.task,
+    p.task_digest,
+    p.scorer_digest,
+    p.harness_no,
+    p.harness,
+    count(*) AS planned,
+    count(*) FILTER (t.scored) AS scored,
+    count(*) FILTER (t.result = 'passed') AS passed,
+    fsum(t.reward ORDER BY t.attempt) AS reward_sum,
+    fsum(t.reward ORDER BY t.attempt) / nullif(count(t.reward), 0) AS mean,
+    bool_and(t.reward IN (0, 1)) AS binary,
+    quantile_cont(t.agent_ns, 0.5) AS agent_median_ns,
+    sum(t.input_tokens) AS input,
+    sum(t.output_tokens) AS output,
+    fsum(t.cost_usd ORDER BY t.attempt) AS cost_usd,
+    count(*) FILTER (t.tries > 0 AND t.cost_usd IS NULL) AS cost_unknown
+FROM plan AS p
+JOIN trials AS t ON t.harness = p.harness AND t.task = p.task AND t.attempt = p.attempt
+GROUP BY p.task_no, p.task, p.task_digest, p.scorer_digest, p.harness_no, p.harness
+ORDER BY p.task_no, p.harness_no

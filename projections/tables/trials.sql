@@ -1,0 +1,142 @@
+-- trials: one row for each planned trial, however far it came; ordered by its position in the plan.
+-- reads: trial.queued, trial.finished
+-- needs: plan, run, starts, tries, scores
+--
+-- trial, position            null where the run died before the trial was queued
+-- harness, harness_digest, task, task_digest, scorer_digest, attempt, seed
+-- state                      finished; running or interrupted (started, not finished); waiting or not_started
+-- result                     the one class this trial is counted in: passed, failed, or why it has no counted score
+-- outcome, reason            how it ended; null unless finished
+-- scored                     the scorer's word counts
+-- reward                     in [0, 1]; null unless scored
+-- score_status, score, score_reason, reward_name   the scorer's word, shown also where it does not count
+-- try_no, tries              the try that counts, and how many were started
+-- flags, limit_fired, phases, limits, not_enforced   JSON; limit_fired is null where no limit ended it
+-- exit_code, exit_signal
+-- duration_ns, agent_ns      whole trial (last try), harness process alone; monotonic clock
+-- input_tokens … cost_usd, cost_partial, model_calls, tool_calls, messages   as in tries, of the try that counts
+-- first_seq, last_seq        events of the try that counts: last_seq is its trial.finished
+WITH queued AS (
+    SELECT * FROM (
+        SELECT *, row_number() OVER (PARTITION BY trial ORDER BY seq) AS nth
+        FROM events
+        WHERE type = 'trial.queued'
+    ) WHERE nth = 1
+),
+planned AS (
+    SELECT
+        q.trial,
+        CAST(q.data ->> '$.position' AS BIGINT) AS position,
+        CAST(q.data ->> '$.seed' AS HUGEINT) AS seed,
+        coalesce(q.data ->> '$.harness', p.harness) AS harness,
+        coalesce(q.data ->> '$.harness_digest', p.harness_digest) AS harness_digest,
+        coalesce(q.data ->> '$.task', p.task) AS task,
+        coalesce(q.data ->> '$.task_digest', p.task_digest) AS task_digest,
+        coalesce(q.data ->> '$.scorer_digest', p.scorer_digest) AS scorer_digest,
+        coalesce(CAST(q.data ->> '$.attempt' AS BIGINT), p.attempt) AS attempt,
+        p.harness_no,
+        p.task_no
+    FROM plan AS p
+    FULL OUTER JOIN queued AS q
+        ON q.data ->> '$.harness' = p.harness
+        AND q.data ->> '$.task' = p.task
+        AND CAST(q.data ->> '$.attempt' AS BIGINT) = p.attempt
+),
+finished AS (
+    SELECT f.* FROM (
+        SELECT seq, trial, data, row_number() OVER (PARTITION BY trial ORDER BY seq DESC) AS newest
+        FROM events
+        WHERE type = 'trial.finished'
+    ) AS f
+    LEFT JOIN starts AS s ON s.trial = f.trial AND s.next_seq IS NULL
+    -- A trial that was started again after it had finished (cancelled, then resumed) has not finished.
+    WHERE f.newest = 1 AND (s.first_seq IS NULL OR f.seq > s.first_seq)
+),
+joined AS (
+    SELECT
+        p.*,
+        t.try_no,
+        (SELECT count(*) FROM starts AS s WHERE s.trial = p.trial) AS tries,
+        t.first_seq,
+        f.seq AS last_seq,
+        s.limits,
+        s.not_enforced,
+        f.data,
+        f.data ->> '$.outcome' AS outcome,
+        coalesce(w.status, f.data ->> '$.score_status') AS score_status,
+        coalesce(w.score, TRY_CAST(f.data ->> '$.reward' AS DOUBLE)) AS score,
+        w.reason AS score_reason,
+        w.reward_name,
+        coalesce(w.scorer_digest, p.scorer_digest) AS used_scorer_digest,
+        f.seq IS NOT NULL
+            AND coalesce(CAST(f.data ->> '$.scored' AS BOOLEAN), false)
+            AND f.data ->> '$.reward' IS NOT NULL AS scored,
+        t.agent_ns, t.input_tokens, t.cache_read_tokens, t.cache_write_tokens, t.output_tokens, t.reasoning_tokens,
+        t.cost_usd, t.cost_partial, t.model_calls, t.tool_calls, t.messages,
+        CASE
+            WHEN f.seq IS NOT NULL THEN 'finished'
+            WHEN t.first_seq IS NOT NULL THEN CASE run.status WHEN 'running' THEN 'running' ELSE 'interrupted' END
+            ELSE CASE run.status WHEN 'running' THEN 'waiting' ELSE 'not_started' END
+        END AS state
+    FROM planned AS p
+    CROSS JOIN run
+    LEFT JOIN tries AS t ON t.trial = p.trial AND t.latest
+    LEFT JOIN starts AS s ON s.first_seq = t.first_seq
+    LEFT JOIN finished AS f ON f.trial = p.trial
+    LEFT JOIN scores AS w ON w.seq = t.score_seq
+)
+SELECT
+    trial,
+    position,
+    harness,
+    harness_digest,
+    task,
+    task_digest,
+    used_scorer_digest AS scorer_digest,
+    attempt,
+    seed,
+    state,
+    CASE
+        WHEN scored THEN
+            CASE WHEN coalesce(score_status = 'PASS', score >= 1) THEN 'passed' ELSE 'failed' END
+        WHEN state <> 'finished' THEN state
+        WHEN outcome NOT IN (
+            'completed', 'timeout', 'turn_limit', 'budget_exceeded', 'output_limit', 'out_of_memory', 'harness_error'
+        ) THEN outcome
+        WHEN score_status = 'VERIFIER_ERROR' THEN 'verifier_error'
+        WHEN score_status = 'SKIPPED' THEN 'skipped'
+        ELSE 'no_score'
+    END AS result,
+    outcome,
+    data ->> '$.reason' AS reason,
+    scored,
+    CASE WHEN scored THEN TRY_CAST(data ->> '$.reward' AS DOUBLE) END AS reward,
+    reward_name,
+    score_status,
+    score,
+    score_reason,
+    coalesce(CAST(data ->> '$.try_no' AS BIGINT), try_no) AS try_no,
+    tries,
+    data -> '$.flags' AS flags,
+    data -> '$.limit' AS limit_fired,
+    CAST(data ->> '$.exit_code' AS BIGINT) AS exit_code,
+    CAST(data ->> '$.exit_signal' AS BIGINT) AS exit_signal,
+    CAST(data ->> '$.duration_ns' AS BIGINT) AS duration_ns,
+    agent_ns,
+    data -> '$.phases' AS phases,
+    limits,
+    not_enforced,
+    input_tokens,
+    cache_read_tokens,
+    cache_write_tokens,
+    output_tokens,
+    reasoning_tokens,
+    cost_usd,
+    coalesce(cost_partial, false) AS cost_partial,
+    model_calls,
+    tool_calls,
+    messages,
+    first_seq,
+    last_seq
+FROM joined
+ORDER BY position NULLS LAST, harness_no, task_no, attempt
