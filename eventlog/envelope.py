@@ -18,7 +18,7 @@ import orjson
 
 from eventlog import clock
 from eventlog.errors import BadEvent
-from eventlog.escape import escape, needs_escape, shown, unescape
+from eventlog.escape import Blob, escape, needs_escape, plain_keys, shown, too_deep, unescape
 from eventlog.schemas.base import EventData
 
 if TYPE_CHECKING:
@@ -124,7 +124,10 @@ def _spill(data: EventData, room: int, blobs: BlobStore | None) -> bytes:
     """JSON of `data` within `room` bytes: the largest texts go to blobs first, then whole fields."""
     if blobs is None:
         raise BadEvent(f"event {data.type} is larger than {MAX_EVENT} bytes and there is no blob store")
-    fields: dict[str, Any] = {name: _mutable(value) for name, value in msgspec.structs.asdict(data).items()}
+    fields: dict[str, Any] = {
+        name: _Spilled(_json_blob(escape(value), blobs)) if too_deep(value) else _mutable(value)
+        for name, value in msgspec.structs.asdict(data).items()
+    }
     while len(body := _fields_json(fields)) > room:
         place = max(_leaves(fields), key=lambda leaf: leaf[0], default=None)
         if place is not None and place[0] >= _SPILL_FROM:
@@ -135,10 +138,7 @@ def _spill(data: EventData, room: int, blobs: BlobStore | None) -> bytes:
                    key=lambda n: len(_fields_json({n: fields[n]})), default=None)  # fmt: skip
         if name is None:
             raise BadEvent(f"event {data.type} has too many fields to fit {MAX_EVENT} bytes")
-        content = _fields_json({"value": fields[name]})[len(b'{"value":') : -1]
-        ref = blobs.put(content)
-        head = content[:_HEAD_CHARS].decode("utf-8", "ignore")
-        fields[name] = _Spilled({"$blob": ref.digest, "size": ref.size, "kind": "json", "head": head})
+        fields[name] = _Spilled(_json_blob(_plain(fields[name]), blobs))
     return body
 
 
@@ -165,7 +165,7 @@ def _plain(value: Any) -> Any:
     """Escaped form of a value in which some parts are spilled already."""
     if isinstance(value, _Spilled):
         return value.ref
-    if isinstance(value, dict) and all(isinstance(k, str) and k[:1] != "$" for k in value):
+    if isinstance(value, dict) and plain_keys(value):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, dict):
         return {"$pairs": [[escape(k), _plain(v)] for k, v in value.items()]}
@@ -188,6 +188,13 @@ def _leaves(value: Any) -> Iterator[tuple[int, Any, Any]]:
             yield from _leaves(child)
 
 
+def _json_blob(plain: Any, blobs: BlobStore) -> dict[str, Any]:
+    content = orjson.dumps(plain)
+    ref = blobs.put(content)
+    head = content[:_HEAD_CHARS].decode("utf-8", "ignore")
+    return {"$blob": ref.digest, "size": ref.size, "kind": "json", "head": head}
+
+
 def _to_blob(value: str | bytes, blobs: BlobStore) -> dict[str, Any]:
     if isinstance(value, str):
         raw, kind, head = value.encode("utf-8", "surrogatepass"), "text", shown(value[:_HEAD_CHARS])
@@ -206,12 +213,10 @@ def decode_lines(content: bytes) -> list[Event]:
 
 
 def blob_refs(value: Any) -> Iterator[str]:
-    """Digests of every blob that a decoded value names through `{"$blob": …}`."""
-    if isinstance(value, dict):
-        ref = value.get("$blob")
-        if isinstance(ref, str):
-            yield ref
-            return
+    """Digests of every blob that a decoded value names in place of a payload."""
+    if isinstance(value, Blob):
+        yield value["$blob"]
+    elif isinstance(value, dict):
         for child in value.values():
             yield from blob_refs(child)
     elif isinstance(value, list):

@@ -10,7 +10,7 @@
 | nesting deeper than 200 | `{"$json": JSON text}` |
 | payload moved out of the event | `{"$blob": "sha256:…", "size": n, "kind": text, bytes or json, "head": …}` |
 
-`escape` and `unescape` are inverse to each other; `$blob` is undone by `eventlog.reader.resolve`.
+`escape` and `unescape` are inverse to each other; a `$blob` is fetched by `eventlog.reader.resolve`.
 """
 
 from __future__ import annotations
@@ -90,20 +90,47 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
+def plain_keys(value: dict[Any, Any]) -> bool:
+    """Whether the keys can stand in JSON as they are and look like none of our marks."""
+    return all(isinstance(k, str) and k[:1] != "$" and _escape_text(k) is k for k in value)
+
+
+def too_deep(value: Any) -> bool:
+    """Whether `value` is nested deeper than JSON tools read; found without recursion."""
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [child for item in level for child in _children(item)]
+        depth += 1
+    return bool(level)
+
+
+def _children(value: Any) -> list[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [child for child in inner if isinstance(child, dict | list | tuple)]
+
+
 def _escape_dict(value: dict[Any, Any], depth: int) -> Any:
-    plain = all(isinstance(k, str) and k[:1] != "$" and _escape_text(k) is k for k in value)
-    if plain:
+    if plain_keys(value):
         return {k: escape(v, depth + 1) for k, v in value.items()}
     return {"$pairs": [[escape(k, depth + 2), escape(v, depth + 2)] for k, v in value.items()]}
 
 
+class Blob(dict[str, Any]):
+    """A payload that was moved out of its event: `$blob` (digest), `size`, `kind`, `head`.
+
+    Its own type, because a harness may have sent an ordinary object that looks the same.
+    """
+
+
 def unescape(value: Any) -> Any:
-    """Undo `escape`; `$blob` objects stay as they are."""
+    """Undo `escape`; payloads that are in blobs become `Blob` objects."""
     if isinstance(value, list):
         return [unescape(item) for item in value]
     if not isinstance(value, dict):
         return value
     mark = next(iter(value), "")
+    if mark == "$blob":
+        return Blob(value)
     if mark in _MARKS:
         return _unmark(mark, value)
     return {k: unescape(v) for k, v in value.items()}

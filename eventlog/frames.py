@@ -106,11 +106,11 @@ class Unit:
 
 
 class Packed(NamedTuple):
-    """A unit ready to be written: its bytes, its link, and how many of the bytes are the zstd frame."""
+    """A unit ready to be written: its bytes are header + frame."""
 
-    unit: bytes
+    header: bytes
+    frame: bytes
     link: bytes
-    frame_len: int
 
 
 class NotAUnit(Exception):
@@ -143,8 +143,8 @@ def pack_unit(
         first, count, len(content), len(frame), synced, prev, len(marks),
     )  # fmt: skip
     head += b"".join(_MARK.pack(producer, number) for producer, number in marks.items())
-    unit = head + _CRC.pack(zlib.crc32(head)) + frame
-    return Packed(unit, link_of(unit), len(frame))
+    head += _CRC.pack(zlib.crc32(head))
+    return Packed(head, frame, link_of(head + frame))
 
 
 def link_of(unit: bytes) -> bytes:
@@ -288,10 +288,10 @@ class SeekTable:
     def __init__(self) -> None:
         self._entries: list[bytes] = []
 
-    def add_unit(self, unit: bytes, frame_len: int, content_len: int) -> None:
+    def add_unit(self, header_len: int, content_len: int, frame: bytes) -> None:
         """One entry for the header, one for the frame (whose checksum is its last four bytes)."""
-        self.add_skippable(len(unit) - frame_len)
-        self._entries.append(struct.pack("<II", frame_len, content_len) + unit[-4:])
+        self.add_skippable(header_len)
+        self._entries.append(struct.pack("<II", len(frame), content_len) + frame[-4:])
 
     def add_skippable(self, size: int) -> None:
         """A frame without content still moves the offsets of all that follow."""

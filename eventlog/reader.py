@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import orjson
@@ -20,7 +20,7 @@ import orjson
 from eventlog import anchor as anchors
 from eventlog.envelope import Event, decode_lines
 from eventlog.errors import BadFilter, DamageError
-from eventlog.escape import unescape
+from eventlog.escape import Blob, unescape
 from eventlog.frames import (
     Header,
     NotAUnit,
@@ -100,9 +100,8 @@ def read_content(
             _damaged(DamageError(path, 0, f"events {position} to {last} are missing"), on_damage)
             return
         try:
-            reading = _SegmentReading(
-                segment, min(last, following - 1 if following else last), position, link
-            )
+            end = min(last, following - 1 if following else last)
+            reading = _SegmentReading(segment, mark, end, position, link)
             for content in reading.contents(on_damage):
                 yield content
                 position = content.first + content.events
@@ -139,11 +138,15 @@ def _damaged(error: DamageError, on_damage: OnDamage | None) -> None:
 
 
 class _SegmentReading:
-    """Reads one segment's contents from `position` to `end`, checking dense seq and links."""
+    """Reads one segment's contents from `position` to `end`, checking dense seq, stream and links."""
 
-    def __init__(self, segment: Segment, end: int, position: int, link: bytes | None) -> None:
+    def __init__(
+        self, segment: Segment, mark: anchors.Mark | None, end: int, position: int, link: bytes | None
+    ) -> None:
         self.segment = segment
+        self.mark = mark
         self.end = end
+        self.hopping = True
         self.position = position
         self.link = link
 
@@ -158,7 +161,7 @@ class _SegmentReading:
                         break
                     content = content_of(unit)
                     header = unit.header
-                    self.link = unit.link
+                    self.link, self.hopping = unit.link, False
                     self.position = header.last + 1
                     offset = header.end
                     yield Content(header.first, header.events, content)
@@ -167,21 +170,32 @@ class _SegmentReading:
                     later = find_header(file, stop.offset + 1)
                     if later is None:
                         break
-                    offset, self.link = later.offset, None
+                    offset, self.link, self.hopping = later.offset, None, True
                     self.position = max(self.position, later.first)
             if self.position <= self.end:
                 missing = f"events {self.position} to {self.end} were acknowledged and are missing"
                 _damaged(DamageError(self.segment.path, offset, missing), on_damage)
-            if offset and is_trailer(file, offset):
-                self.link = bytes.fromhex(trailer_of(self.segment).spans[-1].end_link)
+            try:
+                self._end_link(file, offset)
+            except DamageError as error:
+                _damaged(error, on_damage)
 
-    def _next(self, file: Any, offset: int) -> Unit | None:
+    def _end_link(self, file: BinaryIO, offset: int) -> None:
+        """The link that the next segment, or the anchor, must name. Raises DamageError."""
+        if offset and is_trailer(file, offset):
+            self.link = bytes.fromhex(trailer_of(self.segment).spans[-1].end_link)
+        named = self.mark is not None and self.position == self.mark.last + 1
+        if self.mark is not None and named and self.link not in (None, self.mark.link):
+            cause = f"event {self.mark.last} is not the one that the anchor names"
+            raise DamageError(self.segment.path, offset, cause)
+
+    def _next(self, file: BinaryIO, offset: int) -> Unit | None:
         """The next unit that holds `position` or later, or None at the end; headers before it are hopped over."""
         if self.position > self.end:
             return None
         try:
             header = read_header(file, offset)
-            while header.last < self.position:
+            while self.hopping and header.last < self.position:
                 self.link = None
                 header = read_header(file, header.end)
             unit = read_unit(file, header.offset)
@@ -196,6 +210,8 @@ class _SegmentReading:
 
     def _check(self, header: Header) -> None:
         inside = header.first <= self.position <= header.last
+        if self.mark is not None and header.stream != self.mark.stream:
+            raise NotAUnit(header.offset, "this frame belongs to another stream", short=False)
         if not inside or (self.link is not None and header.prev != self.link):
             raise NotAUnit(header.offset, f"event {self.position} should stand here", short=False)
 
@@ -305,7 +321,7 @@ def _upcast(event: Event) -> Event:
 
 
 def resolve(store: Store, value: Any) -> Any:
-    """`value` with every `{"$blob": …}` replaced by its content (text, bytes or JSON), recursively.
+    """`value` (of an event that was read) with every `Blob` replaced by its content (text, bytes or JSON), recursively.
 
     Raises BlobNotFound or DamageError.
     """
@@ -313,10 +329,9 @@ def resolve(store: Store, value: Any) -> Any:
         return [resolve(store, item) for item in value]
     if not isinstance(value, dict):
         return value
-    ref = value.get("$blob")
-    if not isinstance(ref, str):
+    if not isinstance(value, Blob):
         return {key: resolve(store, item) for key, item in value.items()}
-    content = store.blobs.get(ref)
+    content = store.blobs.get(value["$blob"])
     if value.get("kind") == "text":
         return content.decode("utf-8", "surrogatepass")
     if value.get("kind") == "json":

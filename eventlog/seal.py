@@ -130,8 +130,9 @@ class _Output:
             sealed=True,
         )  # fmt: skip
         self.link = packed.link
-        self.file.write(packed.unit)
-        self.table.add_unit(packed.unit, packed.frame_len, len(content))
+        self.file.write(packed.header)
+        self.file.write(packed.frame)
+        self.table.add_unit(len(packed.header), len(content), packed.frame)
         self.first = last + 1
         self.pending.clear()
         self.count = 0

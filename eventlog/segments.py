@@ -127,7 +127,10 @@ def trailer_offset(path: Path, fd: int, size: int) -> int:
     if table > size or len(last_entry) < 12:
         raise DamageError(path, size - 9, "the seek table is larger than the file")
     trailer_size: int = struct.unpack("<I", last_entry[:4])[0]
-    return size - table - trailer_size
+    offset = size - table - trailer_size
+    if offset < 0:
+        raise DamageError(path, size - table, "the seek table claims more bytes than the file has")
+    return offset
 
 
 def visible_segments(directory: Path) -> list[Segment]:

@@ -19,11 +19,13 @@ from eventlog.lock import NAME as LOCK
 from eventlog.lock import Lock
 from eventlog.recovery import Recovered, recover
 from eventlog.schemas.base import EventData
-from eventlog.segments import name_of
+from eventlog.segments import list_segments, name_of
 from eventlog.store import Store
 
 #: A live segment that has grown to this many bytes is closed and sealed in the background.
 ROLL_BYTES = 32 * 1024 * 1024
+#: Closing seals once a stream has this many segments, so that a stream of small appends stays small.
+MANY_SEGMENTS = 32
 #: Producers remembered for telling a resend from a new event; the longest silent ones are forgotten first.
 MAX_PRODUCERS = 4096
 
@@ -181,7 +183,7 @@ class StreamWriter:
                 prev=link, marks=all_marks,
             )  # fmt: skip
             link = packed.link
-            out.append(packed.unit)
+            out += packed.header, packed.frame
             last += len(lines)
         data = b"".join(out)
         crash_point("commit.before_write")
@@ -252,7 +254,7 @@ class StreamWriter:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-            if seal_all:
+            if seal_all or len(list_segments(self.path)) >= MANY_SEGMENTS:
                 seal_segments(self.path)
             self._anchor.advance(state=state, segment=0, offset=0)
         finally:
