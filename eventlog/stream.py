@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -65,6 +66,8 @@ class StreamWriter:
         self._size = 0
         self._producer = os.urandom(16)
         self._number = 0
+        self._sealing: threading.Thread | None = None
+        self._closed = False
 
     @classmethod
     def open(cls, store: Store, name: str, *, create: bool = False, lock_wait_s: float = 0.5) -> StreamWriter:
@@ -234,8 +237,20 @@ class StreamWriter:
             del self._marks[next(iter(self._marks))]
 
     def _roll(self) -> None:
+        """Close the full segment; the ones before the next are sealed while appends go on."""
         os.close(self._fd)
         self._fd = -1
+        if self._sealing is None or not self._sealing.is_alive():
+            from eventlog.seal import seal_segments
+
+            self._sealing = threading.Thread(
+                target=seal_segments,
+                args=(self.path,),
+                kwargs={"below": self._last + 1},
+                name="seal",
+                daemon=True,
+            )
+            self._sealing.start()
 
     def finish(self) -> None:
         """Mark the stream finished, seal everything, release the lock. It can be opened again (resume)."""
@@ -246,17 +261,26 @@ class StreamWriter:
         self._end(anchors.CLOSED, seal_all=False)
 
     def _end(self, state: int, *, seal_all: bool) -> None:
-        if self._anchor.mark.state != anchors.OPEN:
+        if self._closed:
             return
+        self._closed = True
         from eventlog.seal import seal_segments
 
         try:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
+            if self._sealing is not None:
+                self._sealing.join()
+            # The state first: a stream that could not be sealed (disk full) is finished all the same.
+            self._anchor.advance(state=state, segment=0, offset=0)
             if seal_all or len(list_segments(self.path)) >= MANY_SEGMENTS:
                 seal_segments(self.path)
-            self._anchor.advance(state=state, segment=0, offset=0)
+        except OSError as error:
+            reason = error.strerror or error
+            raise RecorderRefused(
+                f"{self.path} is complete but could not be closed or sealed: {reason}; try `hemra log seal`"
+            ) from error
         finally:
             self._anchor.close()
             self._lock.release()

@@ -262,3 +262,43 @@ def test_missing_segments_are_damage(store: Store, tmp_path: Path) -> None:
             StreamWriter.open(store, "run")
         shutil.move(kept, victim.path)
     assert len(calls(store)) == 30
+
+
+def test_full_segments_are_sealed_while_appends_go_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this failed, a long run would keep everything in small live frames, or lose events when sealing."""
+    import threading
+
+    from eventlog import stream as streams
+
+    monkeypatch.setattr(streams, "ROLL_BYTES", 20_000)
+    writer = StreamWriter.open(store, "run", create=True)
+    expected = []
+    for index in range(200):
+        writer.commit([incoming(1, 1 + index * 20, 20)])
+        expected += [f"1:{index * 20 + 1 + i}" for i in range(20)]
+        if index % 50 == 0:
+            assert calls(store) == expected
+    for thread in threading.enumerate():
+        if thread.name == "seal":
+            thread.join()
+    assert stream_state(store, "run").sealed >= 1
+    assert calls(store) == expected
+    writer.finish()
+    assert calls(store) == expected
+
+
+def test_finish_on_a_full_disk_still_finishes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this failed, a disk too full to seal would leave a complete run looking unfinished."""
+    from eventlog import seal
+
+    writer = StreamWriter.open(store, "run", create=True)
+    writer.commit([incoming(1, 1, 2)])
+
+    def full(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(seal, "seal_segments", full)
+    with pytest.raises(RecorderRefused, match="log seal"):
+        writer.finish()
+    assert stream_state(store, "run").finished
+    assert calls(store) == ["1:1", "1:2"]
