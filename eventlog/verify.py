@@ -148,7 +148,7 @@ class _Check:
                 self.problem(self.path, 0, f"seq is not dense from {content.first}")
             self.stream.events += len(events)
             self.stream.bytes += len(content.lines)
-            if b"sha256:" in content.lines:
+            if b"sha256:" in content.lines or b'"artifact.stored"' in content.lines:
                 self._blobs(events)
 
     def _blobs(self, events: list[Event]) -> None:
