@@ -25,6 +25,7 @@ PLAIN_NAMES = frozenset({
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "COLORTERM", "SHELL", "USER", "LOGNAME", "PWD", "TMPDIR",
     "TZ", "DISPLAY", "HOSTNAME",
 })  # fmt: skip
+_PASSED = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -38,8 +39,9 @@ def secret_values(env: Mapping[str, str], user_env: Mapping[str, str]) -> dict[s
     """
     found: dict[str, str] = {}
     for name, value in env.items():
-        if value.startswith("$"):
-            origin = value[1:].strip("{}")
+        passed = _PASSED.fullmatch(value)
+        if passed is not None:
+            origin = passed[1]
             if origin not in PLAIN_NAMES and not origin.startswith("LC_"):
                 found[origin] = user_env.get(origin, "")
         elif _SECRET_NAME.search(name):

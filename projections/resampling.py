@@ -1,4 +1,4 @@
-"""Permutation test and bootstrap. Every draw comes from a fixed seed, so the same events give the same figures."""
+"""Permutation test and bootstrap. Draws come from a fixed seed: the same events give the same figures."""
 
 from __future__ import annotations
 
@@ -52,12 +52,16 @@ def _flipped(tables: list[list[float]], mask: int) -> float:
 
 
 def bootstrap_interval(
-    groups: Mapping[str, Sequence[float]], statistic: Statistic, *, draws: int = BOOTSTRAP_DRAWS, bca: bool = False
+    groups: Mapping[str, Sequence[float]],
+    statistic: Statistic,
+    *,
+    draws: int = BOOTSTRAP_DRAWS,
+    bca: bool = False,
 ) -> tuple[float, float] | None:
-    """95 % bootstrap interval: tasks are drawn with replacement, then attempts within each drawn task.
+    """95 % bootstrap interval: tasks are drawn with replacement, then attempts within each of them.
 
-    `statistic` gets one value a drawn task (the mean of its drawn attempts). Percentile, or BCa (Efron 1987).
-    For odd statistics such as a median or a ratio; not a test. None below two tasks or when BCa has no spread.
+    `statistic` gets one value a drawn task (the mean of its drawn attempts). Percentile, or BCa (Efron
+    1987). For odd statistics such as a median; not a test. None below two tasks, or where BCa sees no spread.
     """
     tasks = [list(groups[name]) for name in sorted(groups) if groups[name]]
     if len(tasks) < 2:
@@ -75,12 +79,11 @@ def bootstrap_interval(
 
 def _redraw(tasks: list[list[float]], rng: random.Random) -> list[float]:
     """One bootstrap sample of task means."""
-    sample = []
-    for _ in tasks:
-        scores = tasks[int(rng.random() * len(tasks))]
-        n = len(scores)
-        sample.append(scores[0] if n == 1 else math.fsum(scores[int(rng.random() * n)] for _ in scores) / n)
-    return sample
+    drawn = rng.choices(tasks, k=len(tasks))
+    return [
+        scores[0] if len(scores) == 1 else math.fsum(rng.choices(scores, k=len(scores))) / len(scores)
+        for scores in drawn
+    ]
 
 
 def _bca_levels(means: list[float], results: list[float], statistic: Statistic) -> tuple[float, float] | None:

@@ -31,7 +31,7 @@ def wilson(passes: float, n: int, z: float = Z95) -> tuple[float, float] | None:
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
-    """Chance that at least one of `k` attempts passes, from `c` passes in `n` (Chen et al. 2021); None if n < k."""
+    """Chance that one of `k` attempts passes, from `c` passes in `n` (Chen et al. 2021); None if n < k."""
     return None if n < k else 1 - comb(n - c, k) / comb(n, k)
 
 
@@ -84,7 +84,8 @@ def mcnemar_exact(only_a: int, only_b: int) -> float:
     n = only_a + only_b
     if n == 0:
         return 1.0
-    return min(1.0, 2 * sum(comb(n, i) for i in range(min(only_a, only_b) + 1)) / 2**n)
+    tail = sum(comb(n, i) for i in range(min(only_a, only_b) + 1))
+    return min(1.0, 2 * tail / (1 << n))
 
 
 def newcombe_paired(both: int, only_a: int, only_b: int, neither: int) -> tuple[float, float, float] | None:
@@ -138,11 +139,18 @@ def smallest_detectable(flip_share: float, tasks: int) -> float | None:
 
 
 def tasks_needed(
-    difference: float, omega2: float, var_a: float = 0.0, attempts_a: int = 1, var_b: float = 0.0, attempts_b: int = 1
+    difference: float,
+    omega2: float,
+    *,
+    var_a: float = 0.0,
+    attempts_a: int = 1,
+    var_b: float = 0.0,
+    attempts_b: int = 1,
 ) -> int:
     """Tasks needed to find `difference` with 80 % power at two-sided 5 % (Miller 2024).
 
-    `omega2` is the variance over tasks of the true difference; `var_a`, `var_b` the mean variance within a task.
+    `omega2` is the variance over tasks of the true difference; `var_a`, `var_b` are the mean variances within
+    a task.
     """
     spread = omega2 + var_a / attempts_a + var_b / attempts_b
     return math.ceil(Z95_POWER80**2 * spread / difference**2)
@@ -174,8 +182,8 @@ def t_interval(values: Sequence[float]) -> tuple[float, float] | None:
     estimate = mean_se(values)
     if estimate is None or estimate[1] is None:
         return None
-    m, se = estimate
-    h = t_quantile(len(values) - 1) * se
+    h = t_quantile(len(values) - 1) * estimate[1]
+    m = estimate[0]
     return m - h, m + h
 
 
@@ -188,7 +196,7 @@ def paired_p(differences: Sequence[float]) -> float | None:
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function I_x(a, b), by its continued fraction (Abramowitz, Stegun 26.5.8)."""
+    """Regularised incomplete beta I_x(a, b), by its continued fraction (Abramowitz and Stegun 26.5.8)."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):

@@ -1,1 +1,1 @@
-"""A single-file SDK for programs that speak the harness protocol."""
+"""A single-file SDK, `hemra_protocol`, for programs that speak the harness protocol."""

@@ -114,7 +114,8 @@ def difference(before: Snapshot, after: Snapshot) -> Changes:
 
 def worth_keeping(changes: Changes) -> list[str]:
     """Paths of the files whose content is kept: small ones, up to the limits above."""
-    chosen, total = [], 0
+    chosen: list[str] = []
+    total = 0
     for path, entry in changes.written():
         if entry.size > LARGEST_KEPT or total + entry.size > MOST_KEPT or len(chosen) >= MOST_FILES:
             break

@@ -10,8 +10,16 @@ import msgspec
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Enforcement
 
-#: Only the harness can hold these; a sandbox sees processes and bytes, not turns.
-HARNESS_LIMITS = ("turns", "tokens")
+#: What a sandbox calls its holding of a limit. The others only a harness can hold: a sandbox sees
+#: processes and bytes, not turns.
+HELD_AS = {
+    "wall_seconds": "wall_time",
+    "output_bytes": "output",
+    "memory_bytes": "memory",
+    "processes": "processes",
+    "file_bytes": "file_size",
+    "workspace_bytes": "workspace_size",
+}
 NAMES = Limits.__struct_fields__
 
 #: Below this, no harness can start; it is surely a slip (seconds given as minutes, MB as bytes).
@@ -57,7 +65,7 @@ def not_enforced(
     for name in NAMES:
         if getattr(limits, name) is None or name in by_harness:
             continue
-        held = enforcement.get(name)
+        held = enforcement.get(HELD_AS.get(name, ""))
         if held is None or held.status == "not enforced":
             loose.append(name)
     return loose

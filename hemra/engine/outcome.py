@@ -161,11 +161,11 @@ def _flags(facts: Facts, outcome: str) -> list[str]:
     if facts.exit_signal is not None and outcome in {"completed", "harness_error"} and not facts.hung:
         flags.append("ended_by_signal")
     if facts.hung:
-        flags.append("hang_after_end")
+        flags.append("hang_after_result")
     if facts.unrecognised and facts.recognised == 0:
-        flags.append("nothing_recognised")
+        flags.append("adapter_mismatch")
     elif facts.unrecognised:
-        flags.append("unrecognised_lines")
+        flags.append("unknown_lines")
     if facts.adapter is not None and facts.adapter not in OUTCOMES:
         flags.append("adapter_outcome_unknown")
     return flags

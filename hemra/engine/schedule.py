@@ -68,14 +68,15 @@ class Strikes:
 class Schedule(Generic[J]):
     """Carries out jobs, `width` at a time, until all are done or the run is to stop.
 
-    `attempt(job, try_no, may_repeat)` carries out one try and records its end: with `may_repeat` an
-    outcome that is worth it may be left without final state, and the job is tried again.
+    `attempt(job, try_no, repeated, may_repeat)` carries out one try, the one after `repeated` that were
+    repeated, and records its end: with `may_repeat` an outcome that is worth it may be left without final
+    state, and the job is tried again.
     """
 
     def __init__(
         self,
         stop: Stop,
-        attempt: Callable[[J, int, bool], Awaitable[TryEnd]],
+        attempt: Callable[[J, int, int, bool], Awaitable[TryEnd]],
         *,
         harness: Callable[[J], str],
         width: int,
@@ -106,7 +107,7 @@ class Schedule(Generic[J]):
     async def _until_final(self, job: J, tries: int, repeated: int) -> TryEnd | None:
         while True:
             tries += 1
-            end = await self._attempt(job, tries, repeated < self._retries)
+            end = await self._attempt(job, tries, repeated, repeated < self._retries)
             if end.final:
                 return end
             pause = backoff(end.outcome, repeated)

@@ -45,6 +45,11 @@ class TrialState:
         return self.final.outcome if self.final else "not_started"
 
     @property
+    def ended(self) -> bool:
+        """Whether it came to an end of its own: what a person or the run stopped did not."""
+        return self.outcome not in {"cancelled", "not_started"}
+
+    @property
     def settled(self) -> bool:
         """Whether a resumed run leaves it as it is."""
         return self.final is not None and not OUTCOMES.get(self.final.outcome, _UNKNOWN).again
@@ -58,10 +63,15 @@ class RunState:
     trials: dict[str, TrialState] = field(default_factory=dict)
     missing: list[tuple[str, TrialQueued]] = field(default_factory=list)
     started: bool = False
+    cancelled: bool = False
     finished: bool = False
 
+    def unended(self) -> list[TrialState]:
+        """Trials that keep the run from being finished, in plan order."""
+        return [trial for trial in self.trials.values() if not trial.ended]
+
     def remaining(self) -> list[TrialState]:
-        """Trials that must still be carried out, in plan order."""
+        """Trials that an engine that goes on with the run carries out, in plan order."""
         return [trial for trial in self.trials.values() if not trial.settled]
 
     def interrupted(self) -> list[str]:
@@ -93,7 +103,9 @@ def queue(plan: RunPlanned) -> list[tuple[str, TrialQueued]]:
 
 def _apply(state: RunState, event: Event) -> None:
     if event.type in {"run.started", "run.resumed"}:
-        state.started, state.finished = True, False
+        state.started, state.cancelled, state.finished = True, False, False
+    elif event.type == "run.cancelled":
+        state.cancelled = True
     elif event.type == "run.finished":
         state.finished = True
     elif event.type == "trial.queued" and event.trial is not None:

@@ -50,16 +50,26 @@ class Interrupts:
     """Turns SIGINT, SIGTERM and SIGHUP into a stop; the second one ends the process at once.
 
     Signals are handled where Python handles them, not in the loop: a second Ctrl-C must work while the
-    loop is busy or stuck. Outside the main thread nothing can be handled, and nothing is.
+    loop is busy or stuck, and a first one before there is a loop. Outside the main thread nothing can be
+    handled, and nothing is.
     """
 
-    def __init__(self, stop: Stop, told: Callable[[str], None], kill_now: Callable[[], None]) -> None:
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, stop: Stop, told: Callable[[str], None]) -> None:
         self._stop = stop
         self._told = told
-        self._kill_now = kill_now
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._kill_now: Callable[[], None] = lambda: None
         self._first: int | None = None
         self._before: dict[int, Any] = {}
+
+    def attach(self, kill_now: Callable[[], None]) -> None:
+        """From the running loop: stops are asked for in it from now on; a second signal calls `kill_now`."""
+        self._loop = asyncio.get_running_loop()
+        self._kill_now = kill_now
+
+    def detach(self) -> None:
+        """The loop is about to end; a signal from now on only sets the wish."""
+        self._loop = None
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
@@ -80,7 +90,10 @@ class Interrupts:
             finally:
                 os._exit(128 + number)
         self._first = number
-        self._loop.call_soon_threadsafe(self._in_order, number)
+        if self._loop is None:
+            self._in_order(number)
+        else:
+            self._loop.call_soon_threadsafe(self._in_order, number)
 
     def _in_order(self, number: int) -> None:
         name = signal.Signals(number).name

@@ -1,1 +1,1 @@
-"""Where a trial runs, and what that place enforces."""
+"""Where a trial runs, and what that place enforces: `base` is the interface, `registry` opens one by kind."""

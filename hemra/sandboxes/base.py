@@ -88,7 +88,8 @@ class ExecResult:
     moment when it said that it was done. `leftover_processes` outlived it and were ended. Flags:
 
     - `hang_after_result`: it said that it was done and did not exit
-    - `stdin_unread`: it did not read all of its stdin
+    - `stopped`: `Sandbox.stop` ended it
+    - `stdin_unread`: it ended or was ended before all of its stdin could be written
     - `no_output`: it was stopped for its time and had printed nothing at all
     - `file_size_limit`: it was ended by the kernel for writing a file past the limit
     - `launcher_lost`: the process that watched it was killed, so how it ended is not known

@@ -169,10 +169,9 @@ class Launcher:
 
     def report(self, *words: object) -> None:
         """Write one line to the engine."""
+        line = " ".join(str(word) for word in words) + "\n"
         try:
-            os.write(
-                self.report_fd, (" ".join(str(word) for word in words) + "\n").encode("utf-8", "replace")
-            )
+            os.write(self.report_fd, line.encode("utf-8", "replace"))
         except OSError:
             self.order = "K"  # nobody is there to read it
 

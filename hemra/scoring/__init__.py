@@ -1,1 +1,1 @@
-"""The only thing that decides success."""
+"""Scoring: contract (what a verifier may say), verifier (the process it runs in), trace (what it is told)."""

@@ -3,13 +3,15 @@
 --
 -- harness_no, harness, kind, version, digest, model
 -- planned, finished, scored, passed        trials
--- tokens: input, cache_read, output, reasoning (sums over trials that told), with <name>_known: trials that told
--- cost_usd                   sum of what is known; null where no trial told; cost_known, cost_unknown: started trials
+-- input, cache_read, output, reasoning   tokens: sums over the trials that told; <name>_known counts those
+-- cost_usd                   sum of what is known; null where no trial told
+-- cost_known, cost_unknown   started trials
 -- cost_partial               trials whose own cost is a lower bound
--- agent_median_ns, agent_p90_ns, agent_measured    harness process, over trials where it was measured (linear quantile)
+-- agent_median_ns, agent_p90_ns   harness process, linear quantiles over agent_measured trials
 -- started                    trials that were started at least once
--- tool_calls, model_calls    of the tries that count
--- retried                    tries that were superseded; retried_ns, retried_cost_usd: what is known of their time and cost
+-- tool_calls, model_calls    of the tries that count; null where no word of any conversation was recorded
+-- retried                    tries that were superseded
+-- retried_ns, retried_cost_usd    what is known of their time and cost
 WITH superseded AS (
     SELECT
         t.harness,
@@ -48,11 +50,13 @@ SELECT
     count(t.cost_usd) AS cost_known,
     count(*) FILTER (t.tries > 0 AND t.cost_usd IS NULL) AS cost_unknown,
     count(*) FILTER (t.cost_partial) AS cost_partial,
-    quantile_cont(t.agent_ns, 0.5) AS agent_median_ns,
-    quantile_cont(t.agent_ns, 0.9) AS agent_p90_ns,
+    CAST(quantile_cont(t.agent_ns, 0.5) AS BIGINT) AS agent_median_ns,
+    CAST(quantile_cont(t.agent_ns, 0.9) AS BIGINT) AS agent_p90_ns,
     count(t.agent_ns) AS agent_measured,
-    CAST(sum(t.tool_calls) AS BIGINT) AS tool_calls,
-    CAST(sum(t.model_calls) AS BIGINT) AS model_calls,
+    CASE WHEN sum(t.tool_calls + t.model_calls + t.messages) > 0
+        THEN CAST(sum(t.tool_calls) AS BIGINT) END AS tool_calls,
+    CASE WHEN sum(t.tool_calls + t.model_calls + t.messages) > 0
+        THEN CAST(sum(t.model_calls) AS BIGINT) END AS model_calls,
     coalesce(any_value(s.retried), 0) AS retried,
     any_value(s.retried_ns) AS retried_ns,
     any_value(s.retried_cost_usd) AS retried_cost_usd

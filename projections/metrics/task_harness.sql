@@ -6,7 +6,8 @@
 -- reward_sum, mean           over scored trials; null where none is scored
 -- binary                     every counted reward is 0 or 1; null where none is scored
 -- agent_median_ns            harness process, over trials where it was measured
--- input, output, cost_usd    sums of what is known; null where nothing is; cost_unknown: started trials without a cost
+-- input, output, cost_usd    sums of what is known; null where nothing is
+-- cost_unknown               started trials without a cost
 SELECT
     p.task_no,
     p.task,
@@ -20,7 +21,7 @@ SELECT
     fsum(t.reward ORDER BY t.attempt) AS reward_sum,
     fsum(t.reward ORDER BY t.attempt) / nullif(count(t.reward), 0) AS mean,
     bool_and(t.reward IN (0, 1)) AS binary,
-    quantile_cont(t.agent_ns, 0.5) AS agent_median_ns,
+    CAST(quantile_cont(t.agent_ns, 0.5) AS BIGINT) AS agent_median_ns,
     sum(t.input_tokens) AS input,
     sum(t.output_tokens) AS output,
     fsum(t.cost_usd ORDER BY t.attempt) AS cost_usd,

@@ -5,7 +5,7 @@
 -- seq, trial, try_no
 -- offset_ns                  since the try began, monotonic clock
 -- role                       system, user, assistant or tool
--- text, reasoning            JSON as recorded (escapes and moved-out payloads: see docs/log-format.md)
+-- text, reasoning            JSON as recorded: escapes and moved-out payloads as in the log
 -- final                      the harness called it its answer
 SELECT
     e.seq,
@@ -15,7 +15,7 @@ SELECT
     e.data ->> '$.role' AS role,
     e.data -> '$.text' AS text,
     e.data -> '$.reasoning' AS reasoning,
-    CAST(e.data ->> '$.final' AS BOOLEAN) AS final
+    TRY_CAST(e.data ->> '$.final' AS BOOLEAN) AS final
 FROM events AS e
 LEFT JOIN starts AS s
     ON s.trial = e.trial AND e.seq > s.first_seq AND (s.next_seq IS NULL OR e.seq < s.next_seq)

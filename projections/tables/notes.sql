@@ -1,4 +1,4 @@
--- notes: one row for each remark of the product or of a person, and for each thing that could not be measured.
+-- notes: one row for each remark of the product or of a person, and each thing that could not be measured.
 -- reads: note.recorded, telemetry.warned
 --
 -- seq, trial                 trial is null for a remark about the run

@@ -9,12 +9,12 @@ WITH planned AS (
     SELECT data FROM events WHERE type = 'run.planned' ORDER BY seq LIMIT 1
 ),
 harnesses AS (
-    SELECT unnest(range(1, 1 + json_array_length(data, '$.harnesses'))) AS harness_no,
+    SELECT unnest(range(1, 1 + json_array_length(data, '$.harnesses')::BIGINT)) AS harness_no,
            unnest(data -> '$.harnesses[*]') AS harness
     FROM planned
 ),
 tasks AS (
-    SELECT unnest(range(1, 1 + json_array_length(data, '$.tasks'))) AS task_no,
+    SELECT unnest(range(1, 1 + json_array_length(data, '$.tasks')::BIGINT)) AS task_no,
            unnest(data -> '$.tasks[*]') AS task
     FROM planned
 ),

@@ -3,7 +3,8 @@
 -- needs: sessions
 --
 -- run, name                 name is null where none was given
--- status                    finished, cancelled, running (a writer holds the stream) or incomplete (nobody goes on with it)
+-- status                    finished, cancelled, running (a writer holds the stream) or incomplete (nobody
+--                           goes on with it)
 -- cancel_reason             of the last cancellation, if the run still stands cancelled
 -- dataset, dataset_digest, dataset_source, tasks
 -- attempts, jobs, retries, seed, sandbox, trials

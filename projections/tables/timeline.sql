@@ -17,7 +17,7 @@ FROM events AS e
 JOIN starts AS s
     ON s.trial = e.trial AND e.seq >= s.first_seq AND (s.next_seq IS NULL OR e.seq < s.next_seq)
 WHERE e.type IN (
-    'trial.started', 'trial.phase_finished', 'trial.retried', 'trial.finished', 'sandbox.created', 'sandbox.lost',
-    'sandbox.destroyed', 'harness.started', 'harness.exited', 'score.recorded'
+    'trial.started', 'trial.phase_finished', 'trial.retried', 'trial.finished', 'sandbox.created',
+    'sandbox.lost', 'sandbox.destroyed', 'harness.started', 'harness.exited', 'score.recorded'
 )
 ORDER BY e.seq

@@ -5,7 +5,7 @@
 -- seq, trial, try_no         seq of the call
 -- offset_ns                  since the try began, monotonic clock
 -- call, name, turn           turn counts the assistant's turns from 1; null = not told
--- arguments, result          JSON as recorded (escapes and moved-out payloads: see docs/log-format.md)
+-- arguments, result          JSON as recorded: escapes and moved-out payloads as in the log
 -- ok                         null where the harness does not say whether it worked
 -- returned_seq               null where nothing came back
 -- duration_ns                from call to return, monotonic clock; null where nothing came back
@@ -14,7 +14,9 @@ WITH calls AS (
         e.seq, e.trial, e.mono, e.type, e.data, s.try_no, s.mono AS start_mono,
         e.data ->> '$.call' AS call,
         -- A harness may use a call id twice: the first return belongs to the first call.
-        row_number() OVER (PARTITION BY e.trial, s.first_seq, e.type, e.data ->> '$.call' ORDER BY e.seq) AS nth,
+        row_number() OVER (
+            PARTITION BY e.trial, s.first_seq, e.type, e.data ->> '$.call' ORDER BY e.seq
+        ) AS nth,
         s.first_seq
     FROM events AS e
     LEFT JOIN starts AS s
@@ -28,9 +30,9 @@ SELECT
     CASE WHEN c.mono < c.start_mono THEN 0 ELSE c.mono - c.start_mono END AS offset_ns,
     c.call,
     c.data ->> '$.name' AS name,
-    CAST(c.data ->> '$.turn' AS BIGINT) AS turn,
+    TRY_CAST(c.data ->> '$.turn' AS BIGINT) AS turn,
     c.data -> '$.arguments' AS arguments,
-    CAST(r.data ->> '$.ok' AS BOOLEAN) AS ok,
+    TRY_CAST(r.data ->> '$.ok' AS BOOLEAN) AS ok,
     r.data -> '$.result' AS result,
     r.seq AS returned_seq,
     CASE WHEN r.mono < c.mono THEN 0 ELSE r.mono - c.mono END AS duration_ns

@@ -5,7 +5,7 @@
 -- trial, position            null where the run died before the trial was queued
 -- harness, harness_digest, task, task_digest, scorer_digest, attempt, seed
 -- state                      finished; running or interrupted (started, not finished); waiting or not_started
--- result                     the one class this trial is counted in: passed, failed, or why it has no counted score
+-- result                     the one class it is counted in: passed, failed, or why it has no counted score
 -- outcome, reason            how it ended; null unless finished
 -- scored                     the scorer's word counts
 -- reward                     in [0, 1]; null unless scored
@@ -14,7 +14,7 @@
 -- flags, limit_fired, phases, limits, not_enforced   JSON; limit_fired is null where no limit ended it
 -- exit_code, exit_signal
 -- duration_ns, agent_ns      whole trial (last try), harness process alone; monotonic clock
--- input_tokens … cost_usd, cost_partial, model_calls, tool_calls, messages   as in tries, of the try that counts
+-- input_tokens … cost_usd, cost_partial, model_calls, tool_calls, messages   of the try that counts
 -- first_seq, last_seq        events of the try that counts: last_seq is its trial.finished
 WITH queued AS (
     SELECT * FROM (
@@ -71,11 +71,12 @@ joined AS (
         f.seq IS NOT NULL
             AND coalesce(CAST(f.data ->> '$.scored' AS BOOLEAN), false)
             AND f.data ->> '$.reward' IS NOT NULL AS scored,
-        t.agent_ns, t.input_tokens, t.cache_read_tokens, t.cache_write_tokens, t.output_tokens, t.reasoning_tokens,
-        t.cost_usd, t.cost_partial, t.model_calls, t.tool_calls, t.messages,
+        t.agent_ns, t.input_tokens, t.cache_read_tokens, t.cache_write_tokens, t.output_tokens,
+        t.reasoning_tokens, t.cost_usd, t.cost_partial, t.model_calls, t.tool_calls, t.messages,
         CASE
             WHEN f.seq IS NOT NULL THEN 'finished'
-            WHEN t.first_seq IS NOT NULL THEN CASE run.status WHEN 'running' THEN 'running' ELSE 'interrupted' END
+            WHEN t.first_seq IS NOT NULL
+                THEN CASE run.status WHEN 'running' THEN 'running' ELSE 'interrupted' END
             ELSE CASE run.status WHEN 'running' THEN 'waiting' ELSE 'not_started' END
         END AS state
     FROM planned AS p
@@ -101,7 +102,8 @@ SELECT
             CASE WHEN coalesce(score_status = 'PASS', score >= 1) THEN 'passed' ELSE 'failed' END
         WHEN state <> 'finished' THEN state
         WHEN outcome NOT IN (
-            'completed', 'timeout', 'turn_limit', 'budget_exceeded', 'output_limit', 'out_of_memory', 'harness_error'
+            'completed', 'timeout', 'turn_limit', 'budget_exceeded', 'output_limit', 'out_of_memory',
+            'harness_error'
         ) THEN outcome
         WHEN score_status = 'VERIFIER_ERROR' THEN 'verifier_error'
         WHEN score_status = 'SKIPPED' THEN 'skipped'

@@ -1,5 +1,6 @@
 -- tries: one row for each try of a trial: the one that counts, and those that were superseded.
--- reads: trial.retried, trial.finished, harness.exited, tool.called~, message.recorded~
+-- reads: trial.retried, trial.finished, harness.exited
+-- counts: tool.called, message.recorded
 -- needs: starts, usage, scores
 --
 -- trial, try_no
@@ -9,7 +10,8 @@
 -- outcome, reason            null while open
 -- duration_ns, agent_ns      whole try, harness process alone; null = not known
 -- input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd
---                            the harness's own total where it gave one, else the sum over the model's answers; null = unknown
+--                            the harness's own total where it gave one, else the sum over the model's
+--                            answers; null = unknown
 -- cost_partial               cost_usd is a lower bound: some answers of the model had no price
 -- model_calls, tool_calls, messages    how many were recorded
 -- score_seq                  the scorer's last word on this try
@@ -18,6 +20,13 @@ WITH ends AS (
         s.first_seq,
         e.type,
         e.data,
+        TRY_CAST(e.data ->> '$.usage.input_tokens' AS HUGEINT) AS input_tokens,
+        TRY_CAST(e.data ->> '$.usage.cache_read_tokens' AS HUGEINT) AS cache_read_tokens,
+        TRY_CAST(e.data ->> '$.usage.cache_write_tokens' AS HUGEINT) AS cache_write_tokens,
+        TRY_CAST(e.data ->> '$.usage.output_tokens' AS HUGEINT) AS output_tokens,
+        TRY_CAST(e.data ->> '$.usage.reasoning_tokens' AS HUGEINT) AS reasoning_tokens,
+        CASE WHEN TRY_CAST(e.data ->> '$.usage.cost_usd' AS DOUBLE) BETWEEN 0 AND 1e9
+            THEN TRY_CAST(e.data ->> '$.usage.cost_usd' AS DOUBLE) END AS cost_usd,
         row_number() OVER (PARTITION BY s.first_seq ORDER BY e.seq DESC) AS newest
     FROM starts AS s
     JOIN events AS e
@@ -72,18 +81,22 @@ SELECT
     s.first_seq,
     s.next_seq - 1 AS last_seq,
     s.next_seq IS NULL AS latest,
-    CASE ends.type WHEN 'trial.finished' THEN 'finished' WHEN 'trial.retried' THEN 'retried' ELSE 'open' END AS state,
+    CASE ends.type
+        WHEN 'trial.finished' THEN 'finished'
+        WHEN 'trial.retried' THEN 'retried'
+        ELSE 'open'
+    END AS state,
     ends.data ->> '$.outcome' AS outcome,
     ends.data ->> '$.reason' AS reason,
     CAST(ends.data ->> '$.duration_ns' AS BIGINT) AS duration_ns,
     coalesce(CAST(ends.data ->> '$.agent_ns' AS BIGINT), exits.agent_ns) AS agent_ns,
-    coalesce(TRY_CAST(ends.data ->> '$.usage.input_tokens' AS HUGEINT), told.input_tokens) AS input_tokens,
-    coalesce(TRY_CAST(ends.data ->> '$.usage.cache_read_tokens' AS HUGEINT), told.cache_read_tokens) AS cache_read_tokens,
-    coalesce(TRY_CAST(ends.data ->> '$.usage.cache_write_tokens' AS HUGEINT), told.cache_write_tokens) AS cache_write_tokens,
-    coalesce(TRY_CAST(ends.data ->> '$.usage.output_tokens' AS HUGEINT), told.output_tokens) AS output_tokens,
-    coalesce(TRY_CAST(ends.data ->> '$.usage.reasoning_tokens' AS HUGEINT), told.reasoning_tokens) AS reasoning_tokens,
-    coalesce(TRY_CAST(ends.data ->> '$.usage.cost_usd' AS DOUBLE), told.cost_usd) AS cost_usd,
-    ends.data ->> '$.usage.cost_usd' IS NULL AND told.cost_usd IS NOT NULL AND told.unpriced AS cost_partial,
+    coalesce(ends.input_tokens, told.input_tokens) AS input_tokens,
+    coalesce(ends.cache_read_tokens, told.cache_read_tokens) AS cache_read_tokens,
+    coalesce(ends.cache_write_tokens, told.cache_write_tokens) AS cache_write_tokens,
+    coalesce(ends.output_tokens, told.output_tokens) AS output_tokens,
+    coalesce(ends.reasoning_tokens, told.reasoning_tokens) AS reasoning_tokens,
+    coalesce(ends.cost_usd, told.cost_usd) AS cost_usd,
+    ends.cost_usd IS NULL AND told.cost_usd IS NOT NULL AND told.unpriced AS cost_partial,
     coalesce(told.model_calls, 0) AS model_calls,
     coalesce(counts.tool_calls, 0) AS tool_calls,
     coalesce(counts.messages, 0) AS messages,

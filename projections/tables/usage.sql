@@ -4,7 +4,7 @@
 --
 -- seq, trial, try_no, model
 -- input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens   null = not told
--- cost_usd                   null = unknown; 0 only where it was said to be 0
+-- cost_usd                   null = unknown or nonsense (below 0, above 1e9); 0 only where 0 was told
 SELECT
     e.seq,
     e.trial,
@@ -15,7 +15,8 @@ SELECT
     TRY_CAST(e.data ->> '$.usage.cache_write_tokens' AS HUGEINT) AS cache_write_tokens,
     TRY_CAST(e.data ->> '$.usage.output_tokens' AS HUGEINT) AS output_tokens,
     TRY_CAST(e.data ->> '$.usage.reasoning_tokens' AS HUGEINT) AS reasoning_tokens,
-    TRY_CAST(e.data ->> '$.usage.cost_usd' AS DOUBLE) AS cost_usd
+    CASE WHEN TRY_CAST(e.data ->> '$.usage.cost_usd' AS DOUBLE) BETWEEN 0 AND 1e9
+        THEN TRY_CAST(e.data ->> '$.usage.cost_usd' AS DOUBLE) END AS cost_usd
 FROM events AS e
 LEFT JOIN starts AS s
     ON s.trial = e.trial AND e.seq > s.first_seq AND (s.next_seq IS NULL OR e.seq < s.next_seq)

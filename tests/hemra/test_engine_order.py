@@ -85,8 +85,8 @@ def test_limits_nobody_holds_are_listed() -> None:
     """A limit that is written in the plan and held by nobody would be believed."""
     given = Limits(wall_seconds=5, memory_bytes=1 << 30, turns=10, tokens=4096)
     enforcement = {
-        "wall_seconds": Enforcement(status="enforced", by="timer"),
-        "memory_bytes": Enforcement(status="not enforced"),
+        "wall_time": Enforcement(status="enforced", by="timer"),
+        "memory": Enforcement(status="not enforced"),
     }
     assert limits_module.not_enforced(given, enforcement, ["turns"]) == ["memory_bytes", "tokens"]
 

@@ -24,7 +24,7 @@ class Bench:
             self.stop, self.attempt, harness=lambda job: job[1:] or "h", width=width, retries=retries
         )
 
-    async def attempt(self, job: str, try_no: int, may_repeat: bool) -> TryEnd:
+    async def attempt(self, job: str, try_no: int, repeated: int, may_repeat: bool) -> TryEnd:
         """One scripted try."""
         self.calls.append((job, try_no, may_repeat))
         self.running += 1

@@ -104,8 +104,8 @@ def test_without_secrets_nothing_is_copied() -> None:
 def test_which_values_count_as_secrets() -> None:
     """A literal setting would be cut out of the record, or a literal token left in it."""
     env = {
-        "MODEL_KEY": "$FAKE_KEY", "B": "${OTHER_VALUE}", "PATH": "$PATH", "MODE": "production",
-        "API_TOKEN": "literal-token", "SHORT": "$SHORT", "GONE": "$GONE_AWAY",
+        "MODEL_KEY": "$FAKE_KEY", "B": "$OTHER_VALUE", "C": "$$costs a lot", "PATH": "$PATH",
+        "MODE": "production", "API_TOKEN": "literal-token", "SHORT": "$SHORT", "GONE": "$GONE_AWAY",
     }  # fmt: skip
     user = {"FAKE_KEY": PLAIN, "OTHER_VALUE": "something-long", "PATH": "/usr/bin:/bin", "SHORT": "abc"}
     assert secret_values(env, user) == {

@@ -90,11 +90,11 @@ def test_exit_code_is_kept_as_a_flag_and_decides_nothing() -> None:
 
 def test_flags_say_what_the_outcome_hides() -> None:
     """A hang, a crash or output nobody understood would vanish behind the outcome."""
-    assert "hang_after_end" in decide(Facts(adapter="completed", hung=True, exit_signal=15)).flags
+    assert "hang_after_result" in decide(Facts(adapter="completed", hung=True, exit_signal=15)).flags
     assert "ended_by_signal" in decide(Facts(exit_signal=11)).flags
     assert "ended_by_signal" not in decide(Facts(limit=WALL, exit_signal=9)).flags
-    assert decide(Facts(exit_code=0, unrecognised=2)).flags == ["nothing_recognised"]
-    assert decide(Facts(exit_code=0, recognised=1, unrecognised=2)).flags == ["unrecognised_lines"]
+    assert decide(Facts(exit_code=0, unrecognised=2)).flags == ["adapter_mismatch"]
+    assert decide(Facts(exit_code=0, recognised=1, unrecognised=2)).flags == ["unknown_lines"]
     assert decide(Facts(exit_code=0, adapter="nonsense")).flags == ["adapter_outcome_unknown"]
 
 

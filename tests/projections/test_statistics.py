@@ -194,7 +194,11 @@ def test_sample_size_is_the_inverse_of_the_detectable_difference() -> None:
     """The number of tasks asked for would not reach the power that is promised."""
     n = statistics.tasks_needed(0.1, 0.3)
     assert n == 236
-    assert (statistics.smallest_detectable(0.3, n) or 1) <= 0.1 < (statistics.smallest_detectable(0.3, n - 1) or 0)
+    assert (
+        (statistics.smallest_detectable(0.3, n) or 1)
+        <= 0.1
+        < (statistics.smallest_detectable(0.3, n - 1) or 0)
+    )
     assert statistics.smallest_detectable(0.5, 0) is None
     assert statistics.smallest_detectable(1.0, 2) == 1.0
 
@@ -210,7 +214,9 @@ def test_student_t_against_scipy(scipy_stats: Any) -> None:
     for df in (1, 2, 3, 5, 10, 29, 88, 499, 5000):
         assert statistics.t_quantile(df) == pytest.approx(scipy_stats.t.ppf(0.975, df), rel=1e-10)
         for t in (0.0, 0.01, 0.7, 1.9, 4.0, 40.0):
-            assert statistics.t_two_sided_p(t, df) == pytest.approx(2 * scipy_stats.t.sf(t, df), rel=1e-9, abs=1e-15)
+            assert statistics.t_two_sided_p(t, df) == pytest.approx(
+                2 * scipy_stats.t.sf(t, df), rel=1e-9, abs=1e-15
+            )
     assert statistics.t_two_sided_p(math.inf, 3) == 0.0
 
 
@@ -222,6 +228,8 @@ def test_random_samples_against_scipy(scipy_stats: Any) -> None:
         x = rng.randint(0, n)
         expected = scipy_stats.binomtest(x, n).proportion_ci(method="wilson")
         assert statistics.wilson(x, n) == pytest.approx((expected.low, expected.high), abs=1e-10)
-        assert statistics.mcnemar_exact(x, n - x) == pytest.approx(scipy_stats.binomtest(x, n).pvalue, abs=1e-10)
+        assert statistics.mcnemar_exact(x, n - x) == pytest.approx(
+            scipy_stats.binomtest(x, n).pvalue, abs=1e-10
+        )
         d = [rng.gauss(0.1, 1) for _ in range(n)]
         assert statistics.paired_p(d) == pytest.approx(scipy_stats.ttest_1samp(d, 0).pvalue, rel=1e-8)

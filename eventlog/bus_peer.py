@@ -1,0 +1,167 @@
+"""The other end of the bus: how producers and followers talk to a recorder's nng sockets.
+
+nng's wire protocol (SP over IPC) is small: on connecting, each side sends `00 'S' 'P' 00`, its protocol
+(u16) and u16 0; then each message is `01`, u64 length, body; a REQ message begins with a u32 id whose top
+bit is set and which the answer repeats. All big-endian. Speaking it over a plain socket costs a producer
+two system calls an append and no thread; nng's own REQ socket costs six thread switches and twelve threads
+a process, which is what limited the rate of one-event appends. A wait also ends at once on Ctrl-C, and a
+producer may fork. Any nng peer can take either place: the tests put pynng's own REQ, REP, PUB and SUB at
+the other end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+from eventlog.bus import MAX_REQUEST
+
+_GREETING = struct.Struct(">4sHH")
+_FRAME = struct.Struct(">BQ")
+_REQUEST = struct.Struct(">BQI")
+_SP = b"\0SP\0"
+_REQ, _REP, _PUB, _SUB = 0x30, 0x31, 0x20, 0x21
+_ID_FLAG = 0x80000000
+#: No answer is longer; what claims to be is not a recorder.
+_MAX_ANSWER = 1024 * 1024
+#: (seconds, microseconds): how often a wait for an answer looks at its deadline.
+_LOOK = (0, 200_000)
+#: A recorder whose socket takes nothing for this long is hung: connect again.
+_STUCK = (5, 0)
+#: How soon a wait notices that it is to stop.
+_SLICE_S = 0.1
+
+
+class Unreachable(Exception):
+    """Nobody answers at the address, or the connection broke in mid-request (internal: callers try again)."""
+
+
+def _connect(path: Path, ours: int, theirs: int, deadline: float) -> socket.socket:
+    """A greeted connection. Raises Unreachable."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        connection.connect(str(path))
+        connection.sendall(_GREETING.pack(_SP, ours, 0))
+        greeting = b""
+        while len(greeting) < _GREETING.size:
+            piece = connection.recv(_GREETING.size - len(greeting))
+            if not piece:
+                raise Unreachable(f"{path} closed the connection")
+            greeting += piece
+        if _GREETING.unpack(greeting) != (_SP, theirs, 0):
+            raise Unreachable(f"{path} is no recorder's socket")
+    except OSError as error:
+        connection.close()
+        raise Unreachable(f"{path}: {error.strerror or error}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class Requester:
+    """One connection that asks and gets an answer; one request at a time (not thread-safe)."""
+
+    def __init__(self, path: Path, deadline: float) -> None:
+        """Connect by `deadline` (monotonic seconds). Raises Unreachable."""
+        self._path = path
+        self._socket = _connect(path, _REQ, _REP, deadline)
+        # The kernel's own timeout costs no poll() before each call, as Python's would.
+        self._socket.setblocking(True)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *_LOOK))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", *_STUCK))
+        self._id = 0
+        self._buffer = bytearray()
+
+    def request(self, body: bytes, deadline: float) -> bytes:
+        """Send `body` and return the answer. Raises Unreachable; the connection is closed then.
+
+        Unreachable does not say that nothing was done: the request may be sent again only because the
+        recorder recognises it. ValueError for a body larger than MAX_REQUEST.
+        """
+        if len(body) + 4 > MAX_REQUEST:
+            raise ValueError(f"a request of {len(body)} bytes is too large for the bus")
+        self._id = (self._id + 1) & 0x7FFFFFFF
+        number = self._id | _ID_FLAG
+        try:
+            self._socket.sendall(_REQUEST.pack(1, len(body) + 4, number) + body)
+            while True:
+                message = self._receive(deadline)
+                if len(message) >= 4 and int.from_bytes(message[:4], "big") == number:
+                    return message[4:]
+        except OSError as error:
+            self.close()
+            raise Unreachable(f"{self._path}: {error.strerror or error}") from error
+        except BaseException:
+            # An interrupt in mid-frame leaves the connection where nobody knows: never use it again.
+            self.close()
+            raise
+
+    def _receive(self, deadline: float) -> bytes:
+        buffer = self._buffer
+        while True:
+            if len(buffer) >= _FRAME.size:
+                kind, size = _FRAME.unpack_from(buffer)
+                if kind != 1 or size > _MAX_ANSWER:
+                    raise Unreachable(f"{self._path} sent what is no message")
+                if len(buffer) >= _FRAME.size + size:
+                    message = bytes(buffer[_FRAME.size : _FRAME.size + size])
+                    del buffer[: _FRAME.size + size]
+                    return message
+            try:
+                piece = self._socket.recv(65536)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise TimeoutError(f"no answer from {self._path} in time") from None
+                continue
+            if not piece:
+                raise Unreachable(f"{self._path} closed the connection")
+            buffer += piece
+
+    def close(self) -> None:
+        """Close the connection; safe to call twice."""
+        self._socket.close()
+
+
+class Waker:
+    """A subscription to "there is more". What there is, the segments say."""
+
+    def __init__(self, path: Path, *, timeout_s: float = 1.0) -> None:
+        """Connect. Raises Unreachable when no recorder is alive."""
+        self._path = path
+        self._socket = _connect(path, _SUB, _PUB, time.monotonic() + timeout_s)
+        self._socket.setblocking(False)
+
+    def wait(self, timeout_s: float, stop: threading.Event | None = None) -> bool:
+        """Wait for a wake-up; False when `timeout_s` passed or `stop` was set. Raises Unreachable."""
+        deadline = time.monotonic() + timeout_s
+        while stop is None or not stop.is_set():
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([self._socket], [], [], max(0.0, min(left, _SLICE_S)))
+            if ready:
+                self._drain()
+                return True
+            if left <= 0:
+                return False
+        return False
+
+    def _drain(self) -> None:
+        """Throw away what was said: one wake-up and a thousand mean the same."""
+        try:
+            with contextlib.suppress(BlockingIOError):
+                while piece := self._socket.recv(65536):
+                    if len(piece) < 65536:
+                        return
+                raise Unreachable(f"{self._path} closed the connection")
+        except OSError as error:
+            raise Unreachable(f"{self._path}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """End the subscription; safe to call twice."""
+        self._socket.close()

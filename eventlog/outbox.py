@@ -1,0 +1,237 @@
+"""The one queue of a client, and who may send from it.
+
+At any time at most one thread is the *sender*. A thread that wants its item answered becomes the sender if
+there is none, else it waits; the sender hands its place on when its own item is answered. Nothing here
+sends or knows the bus.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from eventlog.errors import LogError
+
+#: What one request carries at most.
+BATCH_EVENTS = 1000
+BATCH_BYTES = 256 * 1024
+#: Emitted events wait while this many bytes are queued already.
+MAX_QUEUED_BYTES = 8 * 1024 * 1024
+
+
+class Item:
+    """One event on its way (or, with line None, a mark that everything before it is answered)."""
+
+    __slots__ = ("done", "error", "line", "notify", "promoted", "seq", "waiter", "waits")
+
+    def __init__(
+        self, line: bytes | None, notify: Callable[[Item], None] | None = None, *, waits: bool = True
+    ) -> None:
+        self.line = line
+        #: Called once when the item is answered, by the sending thread.
+        self.notify = notify
+        #: Somebody waits for the answer; False for what was emitted.
+        self.waits = waits
+        self.waiter: threading.Lock | None = None
+        self.promoted = False
+        self.done = False
+        self.seq: int | None = None
+        self.error: LogError | None = None
+
+    def settle(self) -> None:
+        """The answer is there: wake whoever waits for it."""
+        self.done = True
+        if self.waiter is not None:
+            self.waiter.release()
+        if self.notify is not None:
+            self.notify(self)
+
+
+class Outbox:
+    """Items in the order of their coming. Thread-safe."""
+
+    def __init__(self, emit_delay_s: float) -> None:
+        self._delay = emit_delay_s
+        self._mutex = threading.Lock()
+        self._due_changed = threading.Condition(self._mutex)
+        self._freed = threading.Condition(self._mutex)
+        self._queue: deque[Item] = deque()
+        self._in_hand: list[Item] = []
+        self._waiting: deque[Item] = deque()
+        self._bytes = 0
+        self._asynchronous = 0
+        self._led = False
+        self._ended = False
+        #: When the background sender has something to do, and until when it sleeps (monotonic seconds).
+        self._due = math.inf
+        self._sleeps_until = -math.inf
+
+    def put(self, item: Item) -> None:
+        """Queue an item; what is emitted waits here while the queue is full. LogError after `end`."""
+        with self._mutex:
+            while not item.waits and self._bytes >= MAX_QUEUED_BYTES and not self._ended:
+                self._be_due(0.0)
+                self._freed.wait()
+            if self._ended:
+                raise LogError("this client is closed")
+            self._queue.append(item)
+            if item.line is not None:
+                self._bytes += len(item.line)
+            if not item.waits:
+                self._be_due(self._delay)
+            elif item.notify is not None:
+                self._asynchronous += 1
+                self._be_due(0.0)
+
+    def _be_due(self, delay_s: float) -> None:
+        """Have the background sender look in `delay_s` seconds at the latest."""
+        self._due = min(self._due, time.monotonic() + delay_s if delay_s else 0.0)
+        if self._due < self._sleeps_until:
+            self._due_changed.notify()
+
+    def lead_or_wait(self, item: Item) -> bool:
+        """True: the caller is the sender now. False: `item` is answered. Waits for one or the other."""
+        with self._mutex:
+            if item.done:
+                return False
+            if not self._led:
+                self._led = True
+                return True
+            item.waiter = waiter = threading.Lock()
+            waiter.acquire()
+            self._waiting.append(item)
+        try:
+            waiter.acquire()
+        except BaseException:
+            with self._mutex:
+                item.waiter = None
+                if item.promoted:
+                    self._hand_on()
+            raise
+        return not item.done
+
+    def try_lead(self) -> bool:
+        """Become the sender if there is none."""
+        with self._mutex:
+            if self._led:
+                return False
+            self._led = True
+            return True
+
+    def lead_alone(self) -> None:
+        """Become the sender, waiting until there is none."""
+        with self._mutex:
+            while self._led:
+                self._freed.wait()
+            self._led = True
+
+    def take(self) -> list[Item]:
+        """The sender's next batch: it stays in hand until it is settled, dropped or handed back."""
+        with self._mutex:
+            batch, size, queue = self._in_hand, 0, self._queue
+            while queue and len(batch) < BATCH_EVENTS:
+                line = queue[0].line
+                if line is not None:
+                    if batch and size + len(line) > BATCH_BYTES:
+                        break
+                    size += len(line) + 1
+                batch.append(queue.popleft())
+            if not queue:
+                self._due = math.inf
+            return batch
+
+    def settle(self, first: int, duplicates: int) -> None:
+        """The batch in hand is on disk: its lines after the first `duplicates` have seqs from `first` on."""
+        with self._mutex:
+            batch, self._in_hand = self._in_hand, []
+            self._forget(batch)
+        number = 0
+        for item in batch:
+            if item.line is not None:
+                if number >= duplicates:
+                    item.seq = first + number - duplicates
+                number += 1
+            item.settle()
+
+    def drop(self, error: LogError, *, queued: bool, emitted: bool) -> int:
+        """Answer items with `error` instead: those in hand, with `queued` also all that wait.
+
+        What was only emitted stays, in its order, unless `emitted`. Returns how many emitted events were
+        dropped.
+        """
+        with self._mutex:
+            items = self._in_hand + (list(self._queue) if queued else [])
+            dropped = [item for item in items if item.waits or emitted]
+            kept = [] if emitted else [item for item in items if not item.waits]
+            if queued:
+                self._queue.clear()
+            self._queue.extendleft(reversed(kept))
+            self._in_hand = []
+            self._forget(dropped)
+        for item in dropped:
+            item.error = error
+            item.settle()
+        return sum(not item.waits for item in dropped)
+
+    def _forget(self, items: Sequence[Item]) -> None:
+        self._asynchronous -= sum(item.notify is not None for item in items)
+        self._bytes -= sum(len(item.line) for item in items if item.line is not None)
+        self._freed.notify_all()
+
+    def hand_on(self) -> None:
+        """The caller is the sender no longer: another that waits becomes it, or nobody."""
+        with self._mutex:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        self._queue.extendleft(reversed(self._in_hand))
+        self._in_hand = []
+        while self._waiting:
+            heir = self._waiting.popleft()
+            if not heir.done and heir.waiter is not None:
+                waiter, heir.waiter, heir.promoted = heir.waiter, None, True
+                waiter.release()
+                return
+        self._led = False
+        self._freed.notify_all()
+        # The background sender may sleep without a date since it saw a sender: from now on it is to be told again.
+        self._sleeps_until = math.inf
+        if self._queue:
+            self._be_due(0.0 if self._asynchronous else self._delay)
+            self._due_changed.notify()  # it sleeps without a date while another sends
+
+    def busy(self) -> bool:
+        """Whether anything is queued or being sent."""
+        with self._mutex:
+            return bool(self._queue) or bool(self._in_hand) or self._led
+
+    def wait_due(self) -> bool:
+        """Sleep until something queued is due for the background sender; False when the outbox has ended."""
+        with self._mutex:
+            while not self._ended:
+                left = self._due - time.monotonic()
+                if left <= 0 and not self._led:
+                    self._due = math.inf
+                    return True
+                # While another sends it need not be told of what comes: that one's handing on tells it.
+                self._sleeps_until = -math.inf if self._led else self._due
+                self._due_changed.wait(None if self._led or left == math.inf else left)
+                self._sleeps_until = -math.inf
+            return False
+
+    def pause(self, seconds: float) -> None:
+        """Let `seconds` pass, or less when the outbox ends."""
+        deadline = time.monotonic() + seconds
+        with self._mutex:
+            while not self._ended and (left := deadline - time.monotonic()) > 0:
+                self._due_changed.wait(left)
+
+    def end(self) -> None:
+        """No more sending in the background; whoever waits for room goes on."""
+        with self._mutex:
+            self._ended = True
+            self._due_changed.notify_all()
+            self._freed.notify_all()

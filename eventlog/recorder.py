@@ -1,0 +1,233 @@
+"""The recorder: the one process that writes a live stream.
+
+    python -m eventlog.recorder --store DIR --stream NAME --holder-pid PID
+
+One thread: wait for a request, take all others that wait, commit them as one group (one write, one sync,
+one anchor), answer them all. What arrives while a sync is under way goes into the next group. An answer is
+sent only after its events are on disk; what was sent twice is recorded once, because the stream's writer
+knows the numbers.
+
+It lives as long as one of its holders does: the process that started it, and each that said hello and not
+yet bye. When none is left and nothing came for a while it closes the stream and ends; SIGTERM does the same
+at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from eventlog.bus import Received, Server, address_of
+from eventlog.bus_messages import Answer, BadRequest, Kind, Request, Status, pack_answer, unpack_request
+from eventlog.errors import DamageError, LogError, RecorderRefused
+from eventlog.holders import Holders
+from eventlog.store import Store
+from eventlog.stream import Incoming, StreamWriter
+
+#: How long a wait for requests may last: signals and dead holders are noticed in between.
+_TICK_S = 0.25
+#: Without holders it ends after this long without a request.
+LINGER_S = 2.0
+
+
+class Recorder:
+    """Serves one stream until it is finished, told to end, or nobody needs it any more."""
+
+    def __init__(self, writer: StreamWriter, server: Server, holders: Holders) -> None:
+        self._writer = writer
+        self._server = server
+        self._holders = holders
+        self._sealing = BackgroundSealing(writer)
+        self._stopping = False
+        self._ended = False
+        self._last_request = time.monotonic()
+        self._commits = 0
+
+    def stop(self, *_: object) -> None:
+        """End after the group in hand (a signal handler)."""
+        self._stopping = True
+
+    def run(self) -> None:
+        """Serve until the end. The stream is closed and every socket too when this returns."""
+        try:
+            while not self._stopping:
+                requests = self._server.receive(_TICK_S)
+                if requests:
+                    self._serve(requests)
+                elif self._nobody_left():
+                    return
+        finally:
+            self._sealing.wait()
+            try:
+                if not self._ended:
+                    self._writer.close()
+            finally:
+                self._server.close()
+
+    def _nobody_left(self) -> bool:
+        quiet = time.monotonic() - self._last_request
+        return quiet >= LINGER_S and not self._holders.any_alive()
+
+    def _serve(self, received: Sequence[Received]) -> None:
+        appends: list[tuple[Received, Request]] = []
+        later: list[tuple[Received, Request]] = []
+        for item in received:
+            try:
+                request = unpack_request(item.body)
+            except BadRequest as error:
+                self._answer(item, Answer(Status.BAD, text=str(error)))
+                continue
+            (appends if request.kind is Kind.APPEND else later).append((item, request))
+        if appends:
+            self._commit(appends)
+        for item, request in later:
+            self._other(item, request)
+        self._last_request = time.monotonic()
+
+    def _commit(self, appends: Sequence[tuple[Received, Request]]) -> None:
+        batch = [Incoming(request.producer, request.first, request.lines) for _, request in appends]
+        try:
+            acks = self._writer.commit(batch)
+        except RecorderRefused as error:
+            for item, _ in appends:
+                self._answer(item, Answer(Status.NO_ROOM, text=str(error)))
+            return
+        for (item, _), ack in zip(appends, acks, strict=True):
+            if ack.error:
+                self._answer(item, Answer(Status.BAD, text=ack.error))
+            else:
+                self._answer(item, Answer(Status.OK, ack.first_seq or 0, ack.last_seq or 0, ack.duplicates))
+        self._commits += 1
+        self._server.wake()
+        self._sealing.look()
+
+    def _other(self, item: Received, request: Request) -> None:
+        if self._stopping:
+            self._answer(item, Answer(Status.CLOSING))
+            return
+        match request.kind:
+            case Kind.HELLO:
+                self._holders.add(request.producer, request.pid)
+                self._answer(item, Answer(Status.OK, last=self._writer.last_seq, text=self._about()))
+            case Kind.BYE:
+                self._holders.remove(request.producer)
+                self._answer(item, Answer(Status.OK))
+            case Kind.STATUS:
+                self._answer(item, Answer(Status.OK, last=self._writer.last_seq, text=self._about()))
+            case _:
+                self._finish(item)
+
+    def _finish(self, item: Received) -> None:
+        """Seal everything and end; also where sealing fails: another recorder can try again."""
+        self._sealing.wait()
+        self._stopping = self._ended = True
+        try:
+            self._writer.finish()
+        except (OSError, DamageError) as error:
+            status = Status.BAD if isinstance(error, DamageError) else Status.NO_ROOM
+            self._answer(item, Answer(status, text=f"cannot seal {self._writer.path}: {error}"))
+            return
+        self._server.wake()
+        self._answer(item, Answer(Status.OK, last=self._writer.last_seq))
+
+    def _answer(self, item: Received, answer: Answer) -> None:
+        self._server.answer(item, pack_answer(answer))
+
+    def _about(self) -> str:
+        about: dict[str, Any] = {
+            "pid": os.getpid(),
+            "stream": self._writer.name,
+            "last_seq": self._writer.last_seq,
+            "commits": self._commits,
+            "holders": self._holders.pids(),
+            "cut": self._writer.recovered.cut,
+        }
+        return json.dumps(about)
+
+
+class BackgroundSealing:
+    """Seals segments that the writer has left behind, beside the loop, one pass at a time."""
+
+    def __init__(self, writer: StreamWriter) -> None:
+        self._writer = writer
+        self._live = writer.live_segment
+        self._thread: threading.Thread | None = None
+
+    def look(self) -> None:
+        """Begin a pass when the writer has gone on to another segment since the last one."""
+        live = self._writer.live_segment
+        if live == self._live or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._live = live
+        self._thread = threading.Thread(target=self._seal, args=(live,), name="sealing")
+        self._thread.start()
+
+    def _seal(self, below: int) -> None:
+        from eventlog.seal import seal_segments
+
+        try:
+            seal_segments(self._writer.path, below=below)
+        except (OSError, DamageError) as error:
+            # Nothing is lost: the segments stay as they are, and the next pass or the end seals them.
+            print(f"recorder: cannot seal {self._writer.path} now: {error}", file=sys.stderr, flush=True)
+
+    def wait(self) -> None:
+        """Wait for the pass that is under way."""
+        if self._thread is not None:
+            self._thread.join()
+
+
+def _report(**what: Any) -> None:
+    """Tell the starter the one thing it waits for, then let go of its pipe."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(what).encode() + b"\n")
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a recorder; 0 after an orderly end, 1 when it could not start (its one line says why)."""
+    parser = argparse.ArgumentParser(prog="python -m eventlog.recorder", description=__doc__)
+    parser.add_argument("--store", required=True, help="the store's directory")
+    parser.add_argument("--stream", required=True, help="the stream to write")
+    parser.add_argument("--holder-pid", required=True, type=int, help="process that needs this recorder")
+    options = parser.parse_args(arguments)
+    for name in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    try:
+        store = Store.open(options.store)
+        writer = StreamWriter.open(store, options.stream)
+    except DamageError as error:
+        _report(error="DamageError", path=str(error.path), offset=error.offset, cause=error.cause)
+        return 1
+    except (LogError, OSError) as error:
+        _report(error=type(error).__name__, message=str(error))
+        return 1
+    try:
+        server = Server(address_of(store.path, options.stream))
+    except (LogError, OSError) as error:
+        writer.close()
+        _report(error=type(error).__name__, message=str(error))
+        return 1
+    recorder = Recorder(writer, server, Holders(options.holder_pid))
+    signal.signal(signal.SIGTERM, recorder.stop)
+    _report(ready=True, pid=os.getpid())
+    try:
+        recorder.run()
+    except (LogError, OSError) as error:
+        print(f"recorder: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""What a harness is: how one is described, how it is started for a trial, and how what it prints is read.
+
+A harness describes (`launch`) and interprets (`interpreter`); it never starts anything itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from eventlog.schemas.base import EventData
+from eventlog.schemas.runs import Limits
+from eventlog.schemas.trials import Usage
+
+Prompt = Literal["argument", "stdin", "file"]
+Terminal = Literal["pipes", "pty"]
+
+
+class HarnessFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The content of a harness file.
+
+    A `command` given as text is split as a shell would, but no shell runs it. A value in `env` that is
+    `$NAME` passes the variable NAME of the user's environment through. `prompt` says how a `command` harness
+    gets its instruction; without it the placeholders in the command decide, else stdin.
+    """
+
+    name: str
+    kind: str
+    command: list[str] | str | None = None
+    version_command: list[str] | str | None = None
+    model: str | None = None
+    env: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    prompt: Prompt | None = None
+    terminal: Terminal = "pipes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialInput:
+    """What a harness is told about a trial. Paths are those that its process sees."""
+
+    run: str
+    trial: str
+    task: str
+    instruction: str
+    workspace: str
+    home: str
+    harness_dir: str
+    seed: int
+    attempt: int
+    limits: Limits
+    allowed_tools: list[str] = field(default_factory=list)
+    forbidden_tools: list[str] = field(default_factory=list)
+    solution_dir: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How to start the harness for one trial. `files` go into the trial's harness folder first; `prompt` says
+    how the instruction goes in: argument, stdin, file or none."""
+
+    argv: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    stdin: bytes | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
+    prompt: str = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """What the adapter makes of the whole.
+
+    `outcome` is null when how the process ended decides; a limit that fired goes before it. `usage` is null
+    when nothing was told. `recognised` and `unrecognised` count lines of a structured output. Flags:
+
+    - `no_output`: it printed nothing, or its final answer was empty
+    - `nonzero_exit`: its exit code was not 0
+    - `output_truncated`: the final answer is head and tail only; the whole is in the artifact `stdout`
+    - `no_hello`, `incomplete_stream`, `several_finals`, `line_too_long`, `bad_usage`, `deep_nesting`,
+      `unknown_lines`, `adapter_mismatch`: see docs/harness-protocol.md
+    """
+
+    outcome: str | None = None
+    reason: str | None = None
+    final_text: str | None = None
+    usage: Usage | None = None
+    recognised: int = 0
+    unrecognised: int = 0
+    flags: list[str] = field(default_factory=list)
+
+
+class Interpreter(Protocol):
+    """Reads what one harness process prints."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the harness has said that it is done."""
+
+    def feed(self, stream: str, chunk: bytes) -> list[EventData]:
+        """Take a chunk of `stdout` or `stderr` as it came. Returns the events that it completed."""
+
+    def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
+        """The output is over. Both are null when the process was stopped by us."""
+
+
+class Harness(Protocol):
+    """One harness of a plan. `definition` is what is recorded of it: environment by name only."""
+
+    @property
+    def name(self) -> str:
+        """Its name in reports."""
+
+    @property
+    def kind(self) -> str:
+        """Which adapter it uses."""
+
+    @property
+    def digest(self) -> str:
+        """`sha256:<hex>` over the definition."""
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What is recorded of it."""
+
+    @property
+    def terminal(self) -> Terminal:
+        """Whether its output is two pipes or one terminal."""
+
+    @property
+    def version_argv(self) -> list[str] | None:
+        """The command that prints its version, if there is one."""
+
+    @property
+    def needs_solution(self) -> bool:
+        """Whether it is given the task's reference solution."""
+
+    @property
+    def records_tools(self) -> bool:
+        """Whether every tool call that it makes is told, so that a call that is not told was not made."""
+
+    @property
+    def enforces(self) -> frozenset[str]:
+        """Names of the limits that it holds by itself."""
+
+    def secrets(self) -> dict[str, str]:
+        """Values that must never be recorded, by the name of the variable that they come from."""
+
+    def problems(self) -> list[str]:
+        """Why it could not run on this machine as it is, one line each; empty when it could."""
+
+    def launch(self, trial: TrialInput) -> Launch:
+        """How to start it for a trial. Raises LaunchError."""
+
+    def interpreter(self) -> Interpreter:
+        """A new reader for one process."""

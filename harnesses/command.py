@@ -1,0 +1,124 @@
+"""The kind `command`: any program. Instruction by argument, stdin or file; its stdout is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from eventlog.schemas.base import EventData
+from eventlog.schemas.conversation import MessageRecorded
+from harnesses import placeholders
+from harnesses.base import Conclusion, HarnessFile, Launch, Prompt, TrialInput
+from harnesses.described import DescribedHarness
+from harnesses.errors import HarnessFileError, LaunchError
+
+INSTRUCTION_FILE = "instruction.md"
+ARGUMENT_BYTES = 128 * 1024 - 1  # what Linux takes as one argument
+KEPT_BYTES = 128 * 1024  # of the head and of the tail of a long answer
+
+
+class CommandHarness(DescribedHarness):
+    """Any program that takes an instruction and prints an answer."""
+
+    def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        super().__init__(file, folder, environment)
+        used = placeholders.names_in(self.words)
+        self.prompt: Prompt = file.prompt or _prompt_of(used)
+        if self.prompt == "file" and placeholders.INSTRUCTION_FILE not in used:
+            raise HarnessFileError("prompt: file needs {instruction_file} in the command")
+        if self.prompt != "argument" and placeholders.INSTRUCTION in used:
+            raise HarnessFileError(f"prompt: {self.prompt} and {{instruction}} in the command: choose one")
+        self._append = self.prompt == "argument" and placeholders.INSTRUCTION not in used
+        self._write = placeholders.INSTRUCTION_FILE in used
+
+    def launch(self, trial: TrialInput) -> Launch:
+        """Its command with the instruction where it belongs. Raises LaunchError."""
+        argv = self.argv(trial) + ([trial.instruction] if self._append else [])
+        self._check_arguments(argv)
+        instruction = trial.instruction.encode("utf-8", "surrogatepass")
+        return Launch(
+            argv=argv,
+            env=self.environment(trial),
+            stdin=instruction if self.prompt == "stdin" else None,
+            files={INSTRUCTION_FILE: instruction} if self._write else {},
+            prompt=self.prompt,
+        )
+
+    def _check_arguments(self, argv: list[str]) -> None:
+        for word in argv:
+            size = len(word.encode("utf-8", "surrogatepass"))
+            if size > ARGUMENT_BYTES:
+                raise LaunchError(
+                    f"harness {self.name}: an argument of {size} bytes is more than the system takes; "
+                    "use prompt: stdin or file"
+                )
+            if "\0" in word:
+                raise LaunchError(
+                    f"harness {self.name}: an argument cannot hold a NUL character; use prompt: stdin or file"
+                )
+
+    def interpreter(self) -> CommandInterpreter:
+        """A new reader for one process."""
+        return CommandInterpreter()
+
+
+def _prompt_of(used: set[str]) -> Prompt:
+    if placeholders.INSTRUCTION in used:
+        return "argument"
+    return "file" if placeholders.INSTRUCTION_FILE in used else "stdin"
+
+
+class CommandInterpreter:
+    """Takes all of stdout for the answer; keeps head and tail of a long one."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._size = 0
+        self.ended = False
+
+    def feed(self, stream: str, chunk: bytes) -> list[EventData]:
+        """Keep what belongs to the answer; the events come at the end."""
+        if stream != "stdout":
+            return []
+        self._size += len(chunk)
+        room = KEPT_BYTES - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        if len(self._tail) > 2 * KEPT_BYTES:
+            self._tail = self._tail[-KEPT_BYTES:]
+        return []
+
+    def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
+        """The answer as the final message; bytes that are not UTF-8 are kept as lone surrogates."""
+        flags = ["nonzero_exit"] if exit_code else []
+        if not self._size:
+            return [], Conclusion(flags=[*flags, "no_output"])
+        if self._size > 2 * KEPT_BYTES:
+            flags.append("output_truncated")
+        text = self._text()
+        return [MessageRecorded(role="assistant", text=text, final=True)], Conclusion(
+            final_text=text, flags=flags
+        )
+
+    def _text(self) -> str:
+        if self._size <= 2 * KEPT_BYTES:
+            return (self._head + self._tail).decode("utf-8", "surrogateescape")
+        head, tail = _whole_characters(bytes(self._head), bytes(self._tail[-KEPT_BYTES:]))
+        left_out = self._size - len(head) - len(tail)
+        note = f"\n[… {left_out} bytes left out; the whole is in the artifact stdout …]\n"
+        return head.decode("utf-8", "surrogateescape") + note + tail.decode("utf-8", "surrogateescape")
+
+
+def _whole_characters(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
+    """Both without the part of a character that the cut went through."""
+    for back in range(1, 4):
+        lead = head[-back]
+        if lead >= 0xC0:
+            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            head = head[:-back] if length > back else head
+            break
+        if lead < 0x80:
+            break
+    skip = next((index for index in range(4) if tail[index] & 0xC0 != 0x80), 0)
+    return head, tail[skip:]

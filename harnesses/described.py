@@ -1,0 +1,122 @@
+"""What all harnesses made from a harness file have in common: words, digest, problems, environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harnesses import placeholders
+from harnesses.base import HarnessFile, Terminal, TrialInput
+from harnesses.definition import (
+    definition_digest,
+    describe,
+    local_files,
+    own_value,
+    passes_through,
+    secret_values,
+    secrets_in,
+)
+from harnesses.errors import HarnessFileError, LaunchError
+from harnesses.file import command_words
+
+
+class DescribedHarness:
+    """A harness as its file describes it; relative names in it are beside the file, in `folder`."""
+
+    needs_solution = False
+    records_tools = False
+    enforces: frozenset[str] = frozenset()
+
+    def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.file = file
+        self.folder = folder
+        self._user = os.environ if environment is None else environment
+        words = command_words(file.command, "command")
+        if words is None:
+            raise HarnessFileError(f"kind {file.kind!r} needs a 'command'")
+        self.words = words
+        self._version = command_words(file.version_command, "version_command")
+        self.definition: dict[str, Any] = describe(file, words, self._version, folder)
+        self.digest: str = definition_digest(self.definition)
+
+    @property
+    def name(self) -> str:
+        """Its name in reports."""
+        return self.file.name
+
+    @property
+    def kind(self) -> str:
+        """Which adapter it uses."""
+        return self.file.kind
+
+    @property
+    def terminal(self) -> Terminal:
+        """Whether its output is two pipes or one terminal."""
+        return self.file.terminal
+
+    @property
+    def version_argv(self) -> list[str] | None:
+        """The command that prints its version, its local files by absolute path."""
+        return None if self._version is None else self._absolute(self._version)
+
+    def problems(self) -> list[str]:
+        """Why it could not run on this machine as it is, one line each."""
+        found = self._missing_program(self.words, "command")
+        if self._version is not None:
+            found += self._missing_program(self._version, "version_command")
+        for name, value in self.file.env.items():
+            source = passes_through(value)
+            if source is not None and source not in self._user:
+                found.append(f"env: {name} takes ${source} from your environment, where it is not set")
+        found += placeholders.misspelt([*self.words, *self.file.env.values()])
+        for part in ("command", "version_command", "settings"):
+            for where in secrets_in(self.definition[part], part):
+                found.append(
+                    f"{where} looks like a credential and would be recorded; pass it by env as $NAME"
+                )
+        return found
+
+    def secrets(self) -> dict[str, str]:
+        """What it takes from the user's environment, and what its file sets under a secret's name."""
+        return secret_values(self.file.env, self._user)
+
+    def _missing_program(self, words: list[str], field: str) -> list[str]:
+        program = words[0].replace("{python}", sys.executable)
+        if placeholders.names_in([program]):
+            return []  # known only when the trial's folders are
+        if "/" in program:
+            path = self.folder / program
+            if not path.is_file():
+                return [f"{field}: {program} is not there (looked in {path.parent})"]
+            if not os.access(path, os.X_OK):
+                return [f"{field}: {path} is not executable; run: chmod +x {path}"]
+        elif shutil.which(program, path=self._user.get("PATH")) is None:
+            return [f"{field}: program {program!r} is not on PATH; install it or give its full path"]
+        return []
+
+    def _absolute(self, words: list[str]) -> list[str]:
+        own = local_files(words, self.folder.absolute())
+        return [str(own.get(word, word)) for word in words]
+
+    def argv(self, trial: TrialInput) -> list[str]:
+        """The command for this trial: own files by absolute path, placeholders filled."""
+        known = placeholders.values(self.file, trial)
+        return [placeholders.fill(word, known) for word in self._absolute(self.words)]
+
+    def environment(self, trial: TrialInput) -> dict[str, str]:
+        """The environment that its file asks for, with values. Raises LaunchError for one that is not set."""
+        known = placeholders.values(self.file, trial)
+        values = {}
+        for name, value in self.file.env.items():
+            source = passes_through(value)
+            if source is None:
+                values[name] = placeholders.fill(own_value(value), known)
+            elif source in self._user:
+                values[name] = self._user[source]
+            else:
+                raise LaunchError(f"harness {self.name}: ${source} is not set in your environment")
+        return values

@@ -1,0 +1,142 @@
+"""Reads a harness file: YAML, checked field by field, with errors that say what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harnesses.base import HarnessFile
+from harnesses.definition import passes_through
+from harnesses.errors import HarnessFileError
+
+FIELDS = HarnessFile.__struct_fields__
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def read_harness_file(path: Path) -> HarnessFile:
+    """The checked content of a harness file. Raises HarnessFileError: file, field, remedy."""
+    try:
+        return check(_content(path))
+    except HarnessFileError as error:
+        raise HarnessFileError(f"{path}: {error}") from error
+
+
+def _content(path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())
+    except UnicodeDecodeError as error:
+        raise HarnessFileError(f"not UTF-8 at byte {error.start}") from error
+    except OSError as error:
+        raise HarnessFileError(f"cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise HarnessFileError(f"not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise HarnessFileError("not valid YAML: nested too deeply") from error
+
+
+def _loader() -> Any:
+    """A safe YAML loader that refuses a key given twice instead of forgetting the first."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            seen = set()
+            for key, _ in node.value:
+                name = key.value if isinstance(key, yaml.ScalarNode) else None
+                if name in seen:
+                    mark = key.start_mark
+                    raise HarnessFileError(f"line {mark.line + 1}: {name!r} is given twice")
+                seen.add(name)
+            return super().construct_mapping(node, deep)
+
+    # 2025-11-25 is a model's name or a text far more often than it is meant as a date.
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    return Loader
+
+
+def check(content: Any) -> HarnessFile:
+    """A HarnessFile from what a file holds. Raises HarnessFileError."""
+    if not isinstance(content, dict):
+        raise HarnessFileError("a harness file is a mapping with at least 'name' and 'kind'")
+    for key in content:
+        if key not in FIELDS:
+            near = difflib.get_close_matches(str(key), FIELDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(FIELDS)}"
+            raise HarnessFileError(f"unknown field {key!r}: {hint}")
+    for key in ("name", "kind"):
+        if key not in content:
+            raise HarnessFileError(f"field {key!r} is missing")
+    for key in ("env", "settings"):
+        _check_json(content.get(key), key)
+    try:
+        file = msgspec.convert(content, HarnessFile)
+    except msgspec.ValidationError as error:
+        raise HarnessFileError(_said_plainly(str(error))) from error
+    if not NAME.fullmatch(file.name):
+        raise HarnessFileError(
+            f"name {file.name!r}: use at most 64 letters, digits, '.', '_', '-', the first a letter or digit"
+        )
+    for name, value in file.env.items():
+        if not _VARIABLE.fullmatch(name):
+            raise HarnessFileError(f"env: {name!r} cannot be the name of a variable")
+        if "\0" in value:
+            raise HarnessFileError(f"env.{name}: a value cannot hold a NUL character")
+        if value.startswith("$") and not value.startswith("$$") and passes_through(value) is None:
+            raise HarnessFileError(
+                f"env.{name}: only a whole value is passed through, as $NAME; write $$ for a dollar sign"
+            )
+    return file
+
+
+def _check_json(value: Any, where: str) -> None:
+    """Only what JSON can say: it is recorded and digested."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            if not isinstance(key, str):
+                raise HarnessFileError(f"{where}: key {key!r} is no text; put it in quotes")
+            _check_json(below, f"{where}.{key}")
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            _check_json(below, f"{where}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise HarnessFileError(f"{where}: {value} is no number that can be recorded")
+    elif not isinstance(value, str | int | float | None):
+        raise HarnessFileError(f"{where}: {type(value).__name__} cannot be recorded; use text")
+
+
+def _said_plainly(text: str) -> str:
+    """msgspec's message with the field first: "env.PORT: expected text, found a number; put it in quotes"."""
+    complaint, _, place = text.partition(" - at `")
+    where = place.rstrip("`").removeprefix("$").replace("[...]", "").lstrip(".") or "the file"
+    complaint = complaint[:1].lower() + complaint[1:]
+    complaint = complaint.replace("`", "").replace("str | null", "text").replace("str", "text")
+    quotes = "; put it in quotes" if re.search(r"expected .*text.*, got (int|float|bool)", complaint) else ""
+    return f"{where}: {complaint}{quotes}"
+
+
+def command_words(command: list[str] | str | None, field: str) -> list[str] | None:
+    """A command as its words: text is split as a shell would. Raises HarnessFileError."""
+    if command is None:
+        return None
+    if isinstance(command, str):
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise HarnessFileError(f"{field}: {command!r}: {str(error).lower()}") from error
+    else:
+        words = command
+    if not words or not words[0]:
+        raise HarnessFileError(f"{field} is empty: name a program")
+    return words

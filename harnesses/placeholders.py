@@ -1,0 +1,68 @@
+"""Placeholders in a harness's command and environment: `{workspace}`, `{instruction}`, …
+
+One pass: what a placeholder brings in is never looked at again. `${name}` belongs to a shell and stays.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+
+from harnesses.base import HarnessFile, TrialInput
+
+INSTRUCTION = "instruction"
+INSTRUCTION_FILE = "instruction_file"
+NAMES = (
+    INSTRUCTION,
+    INSTRUCTION_FILE,
+    "workspace",
+    "home",
+    "harness_dir",
+    "task",
+    "trial",
+    "seed",
+    "attempt",
+    "model",
+    "python",
+)
+_KNOWN = re.compile(r"(?<!\$)\{(" + "|".join(NAMES) + r")\}")
+_ALIKE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
+
+
+def values(file: HarnessFile, trial: TrialInput) -> dict[str, str]:
+    """What each placeholder stands for in this trial."""
+    return {
+        INSTRUCTION: trial.instruction,
+        INSTRUCTION_FILE: f"{trial.harness_dir}/instruction.md",
+        "workspace": trial.workspace,
+        "home": trial.home,
+        "harness_dir": trial.harness_dir,
+        "task": trial.task,
+        "trial": trial.trial,
+        "seed": str(trial.seed),
+        "attempt": str(trial.attempt),
+        "model": file.model or "",
+        "python": sys.executable,
+    }
+
+
+def fill(text: str, known: dict[str, str]) -> str:
+    """`text` with its placeholders filled."""
+    return _KNOWN.sub(lambda match: known[match[1]], text)
+
+
+def names_in(words: list[str]) -> set[str]:
+    """The placeholders that a command uses."""
+    return {match[1] for word in words for match in _KNOWN.finditer(word)}
+
+
+def misspelt(words: list[str]) -> list[str]:
+    """One line for each thing in braces that is nearly a placeholder and none."""
+    lines = []
+    for word in words:
+        for name in _ALIKE.findall(word):
+            near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.8)
+            if near and name not in NAMES:
+                lines.append(f"there is no placeholder {{{name}}}; did you mean {{{near[0]}}}?")
+    return lines

@@ -1,0 +1,80 @@
+"""`hemra log export` and `import`: carry runs to another machine as one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hemra.cli.context import common_options, json_option, note, open_store, resolve_stream
+from hemra.cli.lazy import Command
+from hemra.cli.output import print_json
+
+if TYPE_CHECKING:
+    from eventlog.bundle import BundleReport
+
+
+def _print(report: BundleReport, where: str, as_json: bool, did: str) -> None:
+    import msgspec
+
+    if as_json:
+        facts: dict[str, Any] = msgspec.to_builtins(report)
+        print_json({"schema": "hemra.bundle/1", "file": where, **facts})
+        return
+    note(f"{did} {', '.join(report.streams)}: {report.events} events, {report.blobs} blobs, {where}")
+
+
+@click.command(
+    "export",
+    cls=Command,
+    examples=[
+        ("hemra log export latest -o run.hemra.tar", "one run with everything it names"),
+        ("hemra log export A B -o both.tar", "several"),
+        ("hemra log export latest -o - | ssh host 'hemra log import -'", "straight to another machine"),
+    ],
+)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option("-o", "--output", metavar="FILE", required=True, help="The bundle to write; `-` is stdout.")
+@click.option("-f", "--force", is_flag=True, help="Replace FILE if it is there.")
+@json_option
+@common_options
+def export(runs: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
+    """Write runs into one file: sealed segments, manifests and the blobs that they name."""
+    from eventlog.bundle import export as exported
+    from hemra.errors import UsageError
+
+    store = open_store()
+    streams = [resolve_stream(store, run) for run in runs]
+    if output == "-":
+        if as_json:
+            raise UsageError("--json and -o - would both write to stdout; name a file")
+        if sys.stdout.isatty():
+            raise UsageError("a bundle is not for a terminal; name a file with -o, or pipe it")
+        report = exported(store, streams, sys.stdout.buffer)
+        note(f"exported {', '.join(streams)}: {report.events} events, {report.blobs} blobs")
+        return
+    if Path(output).exists() and not force:
+        raise UsageError(f"{output} is there already; --force replaces it")
+    _print(exported(store, streams, Path(output)), output, as_json, "exported")
+
+
+@click.command(
+    "import",
+    cls=Command,
+    examples=[("hemra log import run.hemra.tar", "every digest is checked before anything becomes visible")],
+)
+@click.argument("file", metavar="FILE")
+@json_option
+@common_options
+def import_(file: str, as_json: bool) -> None:
+    """Bring a bundle's runs into the store. Importing twice changes nothing; `-` reads stdin."""
+    from eventlog.bundle import import_ as imported
+    from hemra.errors import NotFound
+
+    if file != "-" and not Path(file).exists():
+        raise NotFound(f"no file {file}")
+    store = open_store(create=True)
+    report = imported(store, sys.stdin.buffer if file == "-" else Path(file))
+    _print(report, file, as_json, "imported")

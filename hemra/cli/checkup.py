@@ -1,0 +1,251 @@
+"""What `hemra doctor` looks at. Every check gives findings and none raises."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from eventlog import clock
+
+#: With less free than this a longer run may fill the disk. Bytes.
+_ROOMY = 1 << 30
+#: A sync that takes longer makes every decision of a run slow. Nanoseconds.
+_SLOW_SYNC_NS = 50 * 10**6
+#: A sync that takes less was surely answered by memory, not by a disk. Nanoseconds.
+_TOO_FAST_NS = 20_000
+_SYNCS = 15
+#: How long a container engine may take to answer.
+_ENGINE_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`level` is ok, info, warn or fail; `remedy` says what to do, empty where nothing is to be done."""
+
+    level: str
+    what: str
+    text: str
+    remedy: str = ""
+
+
+def findings(store: Path) -> Iterator[Finding]:
+    """Everything that is looked at, in the order in which it matters."""
+    checks: list[Callable[[], Iterator[Finding]]] = [
+        _python, lambda: _store(store), lambda: _sync(_existing(store)), lambda: _recorder(_existing(store)),
+        _scratch, _sandbox, _tools, _docker, _gpu, _platform,
+    ]  # fmt: skip
+    for check in checks:
+        try:
+            yield from check()
+        except Exception as error:  # noqa: BLE001 - a check that breaks is itself a finding
+            yield Finding("warn", "doctor", f"a check failed: {type(error).__name__}: {error}")
+
+
+def _existing(path: Path) -> Path:
+    """The nearest folder that is there: where a store that is not made yet would lie."""
+    return next(p for p in (path, *path.parents) if p.is_dir())
+
+
+def _python() -> Iterator[Finding]:
+    import hemra
+
+    text = f"{platform.python_version()} at {sys.executable}, hemra {hemra.__version__}"
+    yield Finding("ok", "python", text)
+
+
+def _store(path: Path) -> Iterator[Finding]:
+    from eventlog.errors import LogError
+    from eventlog.store import Store
+
+    folder = _existing(path)
+    if not os.access(folder, os.W_OK):
+        yield Finding(
+            "fail", "store", f"{folder} is not writable", "choose another place with --store or HEMRA_STORE"
+        )
+        return
+    if (path / "store.json").exists():
+        try:
+            runs = [s for s in Store.open(path).streams() if s != "catalog"]
+        except LogError as error:
+            yield Finding("fail", "store", str(error), "choose another place with --store, or upgrade hemra")
+            return
+        yield Finding("ok", "store", f"{path}, {len(runs)} runs")
+    else:
+        yield Finding("ok", "store", f"{path} (not made yet)")
+    yield _space("free space", folder)
+
+
+def _space(what: str, folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB at {folder}"
+    return (
+        Finding("ok", what, text)
+        if free >= _ROOMY
+        else Finding("warn", what, text, "make room before a long run")
+    )
+
+
+def _sync(folder: Path) -> Iterator[Finding]:
+    """How long it takes until an event is on this disk."""
+    sync = getattr(os, "fdatasync", os.fsync)
+    taken = []
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".hemra-doctor-") as file:
+        for _ in range(_SYNCS):
+            os.write(file.fileno(), b"x" * 4096)
+            start = clock.mono_ns()
+            sync(file.fileno())
+            taken.append(clock.mono_ns() - start)
+    middle = median(taken)
+    text = f"{sync.__name__} takes {middle / 1e6:.2f} ms (median of {_SYNCS})"
+    if middle > _SLOW_SYNC_NS:
+        yield Finding("warn", "disk sync", text, "put the store on a faster disk")
+    elif middle < _TOO_FAST_NS:
+        yield Finding(
+            "warn", "disk sync", f"{text}: memory answered, not a disk", "a power cut may lose events here"
+        )
+    else:
+        yield Finding("ok", "disk sync", text)
+
+
+def _recorder(folder: Path) -> Iterator[Finding]:
+    """A recorder started, an event appended over the bus, and read back: in a store that is thrown away."""
+    from eventlog.client import Client
+    from eventlog.errors import LogError
+    from eventlog.reader import read
+    from eventlog.schemas.conversation import NoteRecorded
+    from eventlog.store import Store
+
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".hemra-doctor-") as place:
+        store = Store.open(Path(place) / "store", create=True)
+        start = clock.mono_ns()
+        try:
+            with Client.connect(store, "doctor", source="hemra.doctor", create=True) as client:
+                ready = clock.mono_ns()
+                client.append(NoteRecorded(level="info", code="doctor", text="probe"))
+                done = clock.mono_ns()
+                client.finish()
+            found = sum(1 for _ in read(store, "doctor"))
+        except LogError as error:
+            yield Finding("fail", "recorder", str(error), "see docs/log-format.md, or report it with --debug")
+            return
+    text = f"starts in {(ready - start) / 1e6:.0f} ms, a durable append takes {(done - ready) / 1e6:.1f} ms"
+    yield Finding("ok" if found == 1 else "fail", "recorder", f"{text}, {found} of 1 events read back")
+
+
+def _scratch() -> Iterator[Finding]:
+    folder = Path(tempfile.gettempdir())
+    if not os.access(folder, os.W_OK):
+        yield Finding("fail", "scratch", f"{folder} is not writable", "set TMPDIR to a folder that is")
+        return
+    yield _space("scratch", folder)
+
+
+def _sandbox() -> Iterator[Finding]:
+    from hemra.sandboxes.host import host_enforcement
+
+    table = host_enforcement(linux=sys.platform.startswith("linux"), root=os.geteuid() == 0)
+    for status in ("best effort", "not enforced"):
+        names = ", ".join(name for name, how in table.items() if how.status == status)
+        if names:
+            yield Finding("info", "host sandbox", f"{status}: {names}")
+    if sys.platform.startswith("linux"):
+        from hemra.sandboxes.leftovers import become_subreaper
+
+        if become_subreaper():
+            yield Finding(
+                "ok", "clean-up", "child subreaper: what a harness leaves behind is found and ended"
+            )
+        else:
+            yield Finding(
+                "warn", "clean-up", "this kernel lets nobody be a child subreaper", "a daemon may survive"
+            )
+        yield _cgroup()
+
+
+def _cgroup() -> Finding:
+    root = Path("/sys/fs/cgroup")
+    if not (root / "cgroup.controllers").exists():
+        return Finding(
+            "info", "cgroup", "no unified cgroup hierarchy; limits are held by a timer and by counting"
+        )
+    own = next(
+        (line.split(":", 2)[2].strip() for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines()
+         if line.startswith("0::")), "/",
+    )  # fmt: skip
+    here = root / own.lstrip("/")
+    if os.access(here, os.W_OK):
+        return Finding("info", "cgroup", f"{here} is writable (not used yet)")
+    return Finding("info", "cgroup", f"{here} is not delegated to this user (not needed)")
+
+
+#: Programs that are not needed, and what they are good for.
+_OPTIONAL = {
+    "zstd": "to read segments without hemra: zstd -dc FILE | jq",
+    "jq": "to pick from --json output",
+    "git": "to record the revision of a checkout",
+    "bwrap": "for a stronger sandbox in a later version",
+    "tmux": "for terminal harnesses in a later version",
+}
+
+
+def _tools() -> Iterator[Finding]:
+    for name, purpose in _OPTIONAL.items():
+        where = shutil.which(name)
+        if where:
+            yield Finding("ok", name, where)
+        else:
+            yield Finding("info", name, "not found", f"install it {purpose}")
+
+
+def _docker() -> Iterator[Finding]:
+    import docker
+
+    try:
+        # A fixed version keeps the client from asking for it before there is anything to close.
+        version = docker.constants.DEFAULT_DOCKER_API_VERSION
+        with contextlib.closing(docker.from_env(version=version, timeout=_ENGINE_SECONDS)) as client:
+            engine = client.version(api_version=False)["Version"]
+    except (docker.errors.DockerException, OSError) as error:
+        yield Finding(
+            "info", "docker", f"no engine ({type(error).__name__})", "for a container sandbox, later"
+        )
+    else:
+        yield Finding("ok", "docker", f"engine {engine}")
+
+
+def _gpu() -> Iterator[Finding]:
+    try:
+        import pynvml  # the module of the package nvidia-ml-py
+
+        pynvml.nvmlInit()
+    except Exception as error:  # noqa: BLE001 - no driver, no library, no card: all the same here
+        yield Finding("info", "gpu", f"none to be measured ({type(error).__name__})")
+        return
+    try:
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            name = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(index))
+            yield Finding("ok", "gpu", f"{index}: {name.decode() if isinstance(name, bytes) else name}")
+    finally:
+        pynvml.nvmlShutdown()
+
+
+#: What Linux has and another system does not, and what that means.
+_MISSING_ELSEWHERE = (
+    "no child subreaper: a daemon may outlive its trial",
+    "no cgroups and no bubblewrap: only the host sandbox",
+    "fsync may stop at the drive's own cache: a power cut may lose events",
+)
+
+
+def _platform() -> Iterator[Finding]:
+    system = platform.system()
+    if system != "Linux":
+        yield from (Finding("info", "platform", f"{system}: {text}") for text in _MISSING_ELSEWHERE)

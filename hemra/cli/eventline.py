@@ -1,0 +1,130 @@
+"""One event as one line for a person: time, trial, type, and what matters of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hemra.reports.numbers import UNKNOWN, duration, plain, quantity, shortened
+
+if TYPE_CHECKING:
+    from eventlog.envelope import Event
+
+Data = dict[str, Any]
+#: Longest payload text that is shown before it is cut.
+TEXT = 100
+
+#: Colour of a line by the first word of its event type, as click knows them.
+COLOURS = {
+    "run": "cyan",
+    "trial": "cyan",
+    "score": "green",
+    "tool": "yellow",
+    "message": "blue",
+    "note": "magenta",
+}
+
+
+def event_line(
+    event: Event, *, run: str | None = None, width: int | None = None, colour: bool = False
+) -> str:
+    """The line, without its newline; at most `width` columns. `run` stands in front of mixed ones."""
+    parts = [event.time[11:23], run, f"{event.trial or UNKNOWN:<5}", f"{event.type:<18}", summary(event)]
+    line = " ".join(part for part in parts if part is not None).rstrip()
+    if width:
+        line = shortened(line, width)
+    if not colour:
+        return line
+    import click
+
+    return click.style(line, fg=_colour(event))
+
+
+def _colour(event: Event) -> str | None:
+    if event.type == "score.recorded" and event.data.get("status") != "PASS":
+        return "red"
+    if event.type == "note.recorded" and event.data.get("level") == "error":
+        return "red"
+    return COLOURS.get(event.type.partition(".")[0])
+
+
+def summary(event: Event) -> str:
+    """What matters of the event's data; for a type without a rule of its own, its fields as they are."""
+    rule = _RULES.get(event.type, _fields)
+    try:
+        text = rule(event.data)
+    except (KeyError, TypeError, AttributeError):  # data of a later version has other fields
+        text = _fields(event.data)
+    return shortened(text, TEXT * 2)
+
+
+def _text(value: Any) -> str:
+    """A payload on one line: text, bytes, or the head of what was moved out of the event."""
+    if isinstance(value, dict) and "$blob" in value:
+        return f"{shortened(plain(value.get('head')), TEXT)} [{quantity(value.get('size'))} bytes]"
+    if isinstance(value, bytes):
+        return shortened(plain(value.decode("utf-8", "backslashreplace")), TEXT)
+    if isinstance(value, dict | list):
+        import json
+
+        return shortened(plain(json.dumps(value, ensure_ascii=False, default=repr)), TEXT)
+    return shortened(plain(value), TEXT)
+
+
+def _fields(data: Data) -> str:
+    return " ".join(f"{key}={_text(value)}" for key, value in data.items() if value not in (None, "", [], {}))
+
+
+def _exit(data: Data) -> str:
+    if data["exit_signal"] is not None:
+        return f"signal {data['exit_signal']}"
+    return f"exit {quantity(data['exit_code'])}"
+
+
+def _planned(d: Data) -> str:
+    harnesses = ", ".join(plain(h["name"]) for h in d["harnesses"])
+    where = f"{len(d['tasks'])} tasks of {plain(d['dataset']['name'])}, {d['sandbox']}"
+    return f"{d['trials']} trials: {harnesses} on {where}"
+
+
+def _trial_finished(d: Data) -> str:
+    score = f"{d['score_status'] or 'not scored'} {quantity(d['reward'])}"
+    limit = (
+        f" ({d['limit']['name']} {quantity(d['limit']['value'])} {d['limit']['unit']})" if d["limit"] else ""
+    )
+    return f"{d['outcome']}{limit}, {score}, {duration(d['duration_ns'])}"
+
+
+def _run_finished(d: Data) -> str:
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in d["outcomes"].items())
+    return f"{d['trials']} trials, {d['scored']} scored: {outcomes}, {duration(d['duration_ns'])}"
+
+
+_OK: dict[bool | None, str] = {True: "ok", False: "failed", None: UNKNOWN}
+_RULES: dict[str, Callable[[Data], str]] = {
+    "run.planned": _planned,
+    "run.started": lambda d: f"process {d['pid']}, {d['jobs']} jobs",
+    "run.resumed": lambda d: f"{d['finished']} trials stay, {d['remaining']} to go",
+    "run.cancelled": lambda d: f"{plain(d['reason'])}; {d['remaining']} trials left",
+    "run.finished": _run_finished,
+    "dataset.pinned": lambda d: f"{plain(d['name'])} {d['digest'][:19]}",
+    "trial.queued": lambda d: f"{plain(d['harness'])} {plain(d['task'])} #{d['attempt']}",
+    "trial.started": lambda d: f"{plain(d['harness'])} {plain(d['task'])} #{d['attempt']} try {d['try_no']}",
+    "trial.phase_finished": lambda d: (
+        f"{d['phase']} {duration(d['duration_ns'])}" + ("" if d["ok"] else f" failed: {_text(d['error'])}")
+    ),
+    "trial.retried": lambda d: (
+        f"{d['outcome']}: {_text(d['reason'])}; again in {quantity(d['backoff_seconds'])} s"
+    ),
+    "trial.finished": _trial_finished,
+    "sandbox.created": lambda d: f"{d['kind']} {plain(d['workspace'])}",
+    "harness.started": lambda d: _text(" ".join(map(str, d["argv"]))),
+    "harness.exited": lambda d: f"{_exit(d)}, {duration(d['duration_ns'])}",
+    "message.recorded": lambda d: f"{d['role']}{' (final)' if d.get('final') else ''}: {_text(d['text'])}",
+    "tool.called": lambda d: f"{plain(d['name'])} {_text(d['arguments'])}",
+    "tool.returned": lambda d: f"{plain(d['name'])} {_OK[d['ok']]}: {_text(d['result'])}",
+    "terminal.output": lambda d: f"{d['stream']} +{d['offset']}: {_text(d['data'])}",
+    "score.recorded": lambda d: f"{d['status']} {quantity(d['score'])}: {_text(d['reason'])}",
+    "artifact.stored": lambda d: f"{plain(d['name'])} {quantity(d['size'])} bytes",
+    "note.recorded": lambda d: f"{d['level']}: {_text(d['text'])}",
+}

@@ -1,0 +1,92 @@
+"""`hemra harness`: the built-in harnesses, and what a harness file says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hemra.cli.context import common_options, json_option, store_if_any
+from hemra.cli.lazy import Group
+from hemra.cli.output import print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from eventlog.store import Store
+    from harnesses.base import Harness
+
+
+@click.group(cls=Group)
+def harness() -> None:
+    """List and show harnesses."""
+
+
+@harness.command(
+    "list", examples=[("hemra harness list", "built in, and those that runs of this store used")]
+)
+@json_option
+@common_options
+def list_(as_json: bool) -> None:
+    """List the harnesses that runs of this store used (newest first), and the built-in ones."""
+    from harnesses.registry import BUILTIN, load_harness
+
+    store = store_if_any()
+    rows = list(reversed(_registered(store))) if store else []
+    known = {row["digest"] for row in rows}
+    for name in BUILTIN:
+        built_in = load_harness(name)
+        if built_in.digest not in known:
+            rows.append(_row(built_in))
+    if as_json:
+        print_json({"schema": "hemra.harnesses/1", "harnesses": rows})
+        return
+    print_table(
+        [("harness", "<"), ("kind", "<"), ("digest", "<"), ("model", "<"), ("seen", "<")],
+        [(r["harness"], r["kind"], r["digest"][:19], r["definition"].get("model"), r["seen"]) for r in rows],
+    )
+
+
+def _row(found: Harness) -> dict[str, Any]:
+    return {"harness": found.name, "kind": found.kind, "digest": found.digest, "definition": found.definition,
+            "seen": None}  # fmt: skip
+
+
+def _registered(store: Store) -> list[dict[str, Any]]:
+    from eventlog.reader import read, resolve
+    from eventlog.store import CATALOG
+
+    if CATALOG not in store.streams():
+        return []
+    rows = []
+    for event in read(store, CATALOG, types=("harness.registered",)):
+        data = resolve(store, event.data)
+        rows.append({"harness": data["name"], "kind": data["kind"], "digest": data["digest"],
+                     "definition": data["definition"], "seen": event.time})  # fmt: skip
+    return rows
+
+
+@harness.command(
+    examples=[("hemra harness show ./mine.yaml", "what is recorded of it, and what is wrong with it")]
+)
+@click.argument("ref", metavar="HARNESS")
+@json_option
+@common_options
+def show(ref: str, as_json: bool) -> None:
+    """Show a built-in harness or a harness file: what is recorded of it, and whether it can run here."""
+    from harnesses.registry import load_harness
+
+    found = load_harness(ref)
+    problems = found.problems()
+    if as_json:
+        print_json({"schema": "hemra.harness/1", **_row(found), "terminal": found.terminal,
+                    "needs_solution": found.needs_solution, "problems": problems})  # fmt: skip
+        return
+    facts: list[tuple[str, Any]] = [
+        ("harness", found.name),
+        ("kind", found.kind),
+        ("digest", found.digest),
+        ("terminal", found.terminal),
+    ]
+    told = {"name", *(label for label, _ in facts)}
+    print_facts(facts + [(k, v) for k, v in found.definition.items() if v and k not in told])
+    for problem in problems:
+        click.echo(f"problem: {problem}")

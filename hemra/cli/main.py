@@ -1,0 +1,125 @@
+"""`hemra`: runs a command and turns what it raises into one line and an exit code.
+
+0  did its job, whatever the scores      5  no such run, trial, task, dataset, harness or store
+1  own failure                          10  a gate (--fail-under) was missed
+2  usage, invalid input, nothing        130 / 143  interrupted (SIGINT / SIGTERM); can be resumed
+   matched
+3  finished, but some trials could not be scored
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from hemra.cli.context import Settings, global_options
+from hemra.cli.lazy import Root
+
+EPILOG = (
+    "Exit codes: 0 done, 1 failure, 2 usage, 3 not all scored, 5 not found, 10 gate missed, "
+    "130/143 interrupted."
+)
+
+
+@click.group(
+    cls=Root,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    help="Print the version.",
+    callback=lambda ctx, _param, value: _version(ctx, wanted=value),
+)
+@global_options
+def cli() -> None:
+    """Run AI agent harnesses on pinned benchmark tasks, record every event, compare task by task.
+
+    \b
+    Examples:
+      hemra run --dataset hermes --harness oracle --task 't01*'
+      hemra tail latest -f
+      hemra report latest
+      hemra compare latest:oracle latest:nop
+    """
+
+
+def _version(ctx: click.Context, *, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        import hemra
+
+        click.echo(f"hemra {hemra.__version__}")
+        ctx.exit()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (default: sys.argv) and return the exit code; nothing is raised."""
+    settings = Settings()
+    _prepare_streams()
+    try:
+        code = _run(argv, settings)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _drop_stdout()
+        return settings.exit_code  # the reader has what it wanted; what was done stands
+    except Exception as error:  # noqa: BLE001 - the last line of defence; see _failed
+        return _failed(error, settings)
+
+
+def _run(argv: Sequence[str] | None, settings: Settings) -> int:
+    """The command's own exit code; what is raised for the user is told here."""
+    try:
+        args = list(sys.argv[1:] if argv is None else argv)
+        code = cli.main(args=args, prog_name="hemra", standalone_mode=False, obj=settings)
+        # click returns an int where --help or --version ended the command, else what the command returns.
+        return code if isinstance(code, int) else settings.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("hemra: interrupted", err=True)
+        return 130
+
+
+def _failed(error: Exception, settings: Settings) -> int:
+    """Tell what went wrong in one line (all of it with --debug) and return the exit code."""
+    from hemra.cli.failure import exit_code_of, line_of
+
+    if settings.debug:
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    click.echo(f"hemra: {line_of(error)}", err=True)
+    _drop_stdout()
+    return exit_code_of(error)
+
+
+def _prepare_streams() -> None:
+    """Make sure that there are streams to write to, and that no character can fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as we do
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's own flush at exit cannot fail again."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):
+        return  # no file descriptor behind it: nothing will be flushed either
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""`hemra resume` and `hemra cancel`: go on with a run, or stop it."""
+
+from __future__ import annotations
+
+import click
+
+from hemra.cli.context import common_options, note, open_store, resolve_run, settings
+from hemra.cli.lazy import Command
+
+
+@click.command(
+    cls=Command,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    examples=[
+        ("hemra resume latest", "after a crash, a power cut or Ctrl-C"),
+        ("hemra resume 20261130-19 -j 8", "with more trials at the same time"),
+    ],
+)
+@click.argument("run", metavar="RUN")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Trials at the same time (default: as planned).",
+)
+@common_options
+@click.pass_context
+def resume(ctx: click.Context, run: str, jobs: int | None) -> None:
+    """Go on with a stopped run, from its events alone.
+
+    Trials that have a final state stay, the others are run. The plan cannot change.
+    """
+    from hemra.cli.progress import watcher
+    from hemra.cli.run import finish
+    from hemra.engine.run import resume as resumed
+    from hemra.errors import UsageError
+
+    if ctx.args:
+        raise UsageError(
+            f"{' '.join(ctx.args)}: a resumed run keeps its plan; start another with `hemra run` to change it"
+        )
+    store = open_store()
+    kept = settings()
+    finish(
+        store, resumed(store, resolve_run(store, run), watcher(quiet=kept.quiet, verbose=kept.verbose), jobs)
+    )
+
+
+@click.command(
+    cls=Command, examples=[("hemra cancel latest", "end its running trials and leave it resumable")]
+)
+@click.argument("run", metavar="RUN")
+@common_options
+def cancel(run: str) -> None:
+    """Stop a run that is under way, in order.
+
+    Running trials are ended and recorded; `hemra resume` goes on with the run.
+    """
+    from hemra.engine.cancel import cancel as cancelled
+
+    store = open_store()
+    note(cancelled(store, resolve_run(store, run)))

@@ -1,0 +1,236 @@
+"""`hemra run`: plan, check, run, report."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from hemra.cli.context import common_options, end_with, note, open_store, settings, there_is_a_store
+from hemra.cli.lazy import Command
+from hemra.cli.output import print_facts, print_json
+from hemra.cli.sizes import Length, Share, Size
+
+if TYPE_CHECKING:
+    from eventlog.store import Store
+    from hemra.engine.plan import Plan
+    from hemra.engine.request import RunRequest
+    from hemra.engine.run import RunResult
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for beside the run itself."""
+
+    request: RunRequest
+    detach: bool
+    dry_run: bool
+    as_json: bool
+    fail_under: float | None
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        ("hemra run --dataset hermes --harness oracle --task 't01*'", "the reference solutions of t01"),
+        ("hemra run --dataset hermes --harness ./mine.yaml --harness nop -k 3 -j 4", "two, compared"),
+        ("hemra run night.yaml --attempts 1 --dry-run", "what a run file would do; a flag beside it wins"),
+        ("RUN=$(hemra run night.yaml --fail-under 0.8 | tail -n 1)", "for scripts: exit code 10 below 80 %"),
+    ],
+)  # fmt: skip
+@click.argument("run_file", metavar="[RUNFILE]", required=False, type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="D", help="`hermes` (bundled), a pinned name, or a folder of tasks.")
+@click.option(
+    "--harness", multiple=True, metavar="H", help="A built-in harness or a harness file (may be repeated)."
+)
+@click.option(
+    "--task", multiple=True, metavar="GLOB", help="Only these tasks (may be repeated; default: all)."
+)
+@click.option(
+    "-k", "--attempts", type=int, default=1, metavar="N", show_default=True, help="Attempts at every task."
+)
+@click.option(
+    "-j", "--jobs", type=int, default=1, metavar="N", show_default=True, help="Trials at the same time."
+)
+@click.option("--sandbox", metavar="S", default="host", show_default=True, help="Where trials run.")
+@click.option("--name", metavar="NAME", help="A name for the run, to be used in place of its id.")
+@click.option(
+    "--seed", type=int, default=0, metavar="N", show_default=True, help="Seed of the values that tasks draw."
+)
+@click.option(
+    "--retries",
+    type=int,
+    default=1,
+    metavar="N",
+    show_default=True,
+    help="How often a trial is run again that failed for our reasons.",
+)
+@click.option("--timeout", type=Length(), help="Wall time of a trial (default: the task's own).")
+@click.option("--output-limit", type=Size(), help="Output of a trial (default: the task's own).")
+@click.option("--memory-limit", type=Size(), help="Memory of a trial (default: the task's own).")
+@click.option("--fail-under", type=Share(), help="Exit code 10 when a harness's strict score is below this.")
+@click.option(
+    "-d", "--detach", is_flag=True, help="Leave it running and return; `hemra tail RUN -f` follows it."
+)
+@click.option(
+    "-n", "--dry-run", is_flag=True, help="Check everything and print the plan; nothing is written."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: the plan as JSON.")
+@common_options
+@click.pass_context
+def run(ctx: click.Context, /, run_file: Path | None, **flags: Any) -> None:
+    """Plan, check everything, run the trials, report.
+
+    Progress and the report go to stderr; the run's id is the last line of stdout. RUNFILE is YAML with
+    the same keys as the flags.
+    """
+    asked = _asked(ctx, run_file, flags)
+    if asked.dry_run:
+        _dry_run(asked)
+        return
+    plan = _plan(asked.request)
+    store = open_store(create=True)
+    if asked.detach:
+        _detach(store, plan)
+        return
+    from hemra.cli.progress import watcher
+    from hemra.engine.run import start
+
+    kept = settings()
+    finish(store, start(store, plan, watcher(quiet=kept.quiet, verbose=kept.verbose)), asked.fail_under)
+
+
+#: Flags that say how `hemra run` is carried out here and now; they are no part of a run file.
+_NOT_IN_FILE = ("detach", "dry-run", "json", "store", "quiet", "verbose", "debug", "no-color", "help")
+
+
+def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> Asked:
+    from eventlog.schemas.runs import Limits
+    from hemra.cli.runfile import read_run_file
+    from hemra.engine.request import RunRequest
+    from hemra.errors import UsageError
+
+    if run_file is not None:
+        given = {n for n in flags if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
+        options = {
+            max(p.opts, key=len).lstrip("-"): p for p in ctx.command.params if isinstance(p, click.Option)
+        }
+        keys = {key: option for key, option in options.items() if key not in _NOT_IN_FILE}
+        flags |= {n: v for n, v in read_run_file(run_file, keys).items() if n not in given}
+    if flags["dataset"] is None:
+        raise UsageError("no dataset: name one with --dataset (`hemra dataset list` shows them)")
+    if flags["as_json"] and not flags["dry_run"]:
+        raise UsageError(
+            "--json goes with --dry-run; after a run, `hemra report RUN --json` prints its report"
+        )
+    if flags["detach"] and (flags["dry_run"] or flags["fail_under"] is not None):
+        raise UsageError(
+            "--detach does not wait for the end, so --dry-run and --fail-under cannot go with it"
+        )
+    limits = Limits(
+        wall_seconds=flags["timeout"], output_bytes=flags["output_limit"], memory_bytes=flags["memory_limit"]
+    )
+    request = RunRequest(
+        dataset=flags["dataset"], harnesses=list(flags["harness"]), tasks=list(flags["task"]),
+        attempts=flags["attempts"], jobs=flags["jobs"], sandbox=flags["sandbox"], name=flags["name"],
+        seed=flags["seed"], retries=flags["retries"], limits=limits,
+    )  # fmt: skip
+    return Asked(request, flags["detach"], flags["dry_run"], flags["as_json"], flags["fail_under"])
+
+
+def _plan(request: RunRequest) -> Plan:
+    """A checked plan, its warnings told. Where there is no store yet, an empty one elsewhere stands in."""
+    from eventlog.store import Store
+    from hemra.engine.plan import make_plan
+
+    with tempfile.TemporaryDirectory(prefix="hemra-plan-") as folder:
+        store = open_store() if there_is_a_store() else Store.open(Path(folder), create=True)
+        plan = make_plan(store, request)
+    for warning in plan.warnings:
+        note(f"warning: {warning}")
+    return plan
+
+
+def _dry_run(asked: Asked) -> None:
+    """Print the plan; nothing is written."""
+    document = _plan(asked.request).describe()
+    if asked.as_json:
+        print_json(document)
+        return
+    from hemra.reports.numbers import duration, short_digest
+
+    dataset, longest = document["dataset"], document["longest_seconds"]
+    limits = ", ".join(f"{key} {value:g}" for key, value in document["limits"].items() if value is not None)
+    print_facts(
+        [
+            ("dataset", f"{dataset['name']} {short_digest(dataset['digest'])} from {dataset['source']}"),
+            ("harnesses", ", ".join(f"{h['name']} ({h['kind']})" for h in document["harnesses"])),
+            ("attempts", document["attempts"]),
+            ("trials", document["trials"]),
+            ("at once", document["jobs"]),
+            ("sandbox", document["sandbox"]),
+            ("seed", document["seed"]),
+            ("limits", limits or "the tasks' own"),
+            ("at most", None if longest is None else duration(longest * 1e9)),
+            ("tasks", len(document["tasks"])),
+        ]
+    )
+    for task in document["tasks"]:
+        click.echo(f"  {task}")
+
+
+def _detach(store: Store, plan: Plan) -> None:
+    """Write the plan down and leave an engine behind that carries it out."""
+    from hemra.cli.progress import print_run_id
+    from hemra.engine.detach import create_detached, engine_log
+
+    run = create_detached(store, plan)
+    print_run_id(run)
+    note(f"run {run} goes on in the background (what it says: {engine_log(store, run)})")
+    note(f"Next: `hemra tail {run} -f`, `hemra cancel {run}`")
+
+
+def finish(store: Store, result: RunResult, fail_under: float | None = None) -> None:
+    """Tell how the run ended, print its report on stderr, and settle the exit code."""
+    end_with(result.exit_code)
+    if result.cancelled:
+        note(f"stopped: {result.reason}")
+        note(f"Next: `hemra resume {result.run}`")
+        return
+    from hemra.reports.render import render_report
+    from projections import query
+
+    if settings().quiet and fail_under is None:
+        return
+    report = query.report(store, result.run)
+    if not settings().quiet:
+        click.echo(render_report(report, colour=_colour_on_stderr()), err=True, nl=False)
+        note(f"Next: `hemra show {result.run}`, `hemra compare {result.run}`, `hemra tail {result.run}`")
+    if fail_under is not None:
+        end_with(_gate(report, fail_under, result.exit_code))
+
+
+def _colour_on_stderr() -> bool:
+    import os
+    import sys
+
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def _gate(report: dict[str, Any], fail_under: float, otherwise: int) -> int:
+    """10 when a harness is below the gate whatever its unscored trials are worth; else as without a gate."""
+    from hemra.errors import GateMissed
+
+    missed = [h for h in report["harnesses"] if (h["strict"]["mean"] or 0.0) < fail_under]
+    for harness in missed:
+        strict = harness["strict"]["mean"]
+        shown = "—" if strict is None else f"{strict:.3f}"
+        click.echo(f"hemra: {harness['name']}: strict score {shown} is below {fail_under:g}", err=True)
+    really = [h for h in missed if h["bounds"]["high"] is not None and h["bounds"]["high"] < fail_under]
+    return GateMissed.exit_code if really else otherwise

@@ -1,0 +1,123 @@
+"""`hemra runs` and `hemra show`: what is in the store, and one run with its trials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from hemra.cli.context import common_options, json_option, note, open_store, resolve_run, store_if_any
+from hemra.cli.lazy import Command
+from hemra.cli.output import print_facts, print_json, print_table
+
+Row = dict[str, Any]
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        ("hemra runs", "all runs, newest first"),
+        ("hemra runs --limit 1 --json | jq -r '.runs[0].run'", "the newest run's id"),
+    ],
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@json_option
+@common_options
+def runs(limit: int | None, as_json: bool) -> None:
+    """List the runs in the store, newest first."""
+    from projections.query import list_runs
+
+    store = store_if_any()
+    rows = list_runs(store)[:limit] if store else []
+    if as_json:
+        print_json({"schema": "hemra.runs/1", "runs": rows})
+        return
+    if not rows:
+        return
+    print_table(
+        [("run", "<"), ("name", "+"), ("status", "<"), ("dataset", "<"), ("harnesses", "+"), ("scored", ">"),
+         ("passed", ">"), ("time", ">")],
+        [_run_row(row) for row in rows],
+    )  # fmt: skip
+
+
+def _run_row(row: Row) -> list[Any]:
+    from hemra.reports.numbers import UNKNOWN, duration
+
+    planned = row.get("planned")
+    scored = UNKNOWN if planned is None else f"{row['scored']}/{planned}"
+    harnesses = ", ".join(row["harnesses"]) if row.get("harnesses") else None
+    return [row["run"], row["name"], row["status"], row["dataset"], harnesses, scored, row["passed"],
+            duration(row["duration_ns"])]  # fmt: skip
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        ("hemra show latest", "the newest run"),
+        ("hemra show latest --failed", "only its trials that did not pass"),
+        ("hemra show 20261130-19 --json", "a run by the beginning of its id, as JSON"),
+    ],
+)
+@click.argument("run", metavar="RUN")
+@click.option("--failed", is_flag=True, help="Only trials that did not pass.")
+@json_option
+@common_options
+def show(run: str, failed: bool, as_json: bool) -> None:
+    """Show one run with its trials.
+
+    RUN is an id, the beginning of one, a name, or `latest`.
+    """
+    from projections import query
+
+    store = open_store()
+    document = query.show(store, resolve_run(store, run))
+    if failed:
+        document["trials"] = [t for t in document["trials"] if t["result"] != "passed"]
+    if as_json:
+        print_json(document)
+        return
+    _print_header(document)
+    click.echo()
+    print_table(
+        [("trial", "<"), ("harness", "<"), ("task", "+"), ("#", ">"), ("outcome", "<"), ("score", "<"),
+         ("reward", ">"), ("agent time", ">"), ("why", "+")],
+        [_trial_row(trial) for trial in document["trials"]],
+    )  # fmt: skip
+    note(f"More: `hemra report {document['run']}`, `hemra tail {document['run']} --trial 0001`")
+
+
+def _print_header(document: Row) -> None:
+    from hemra.reports.numbers import duration, moment, short_digest
+
+    dataset = document["dataset"]
+    harnesses = ", ".join(
+        f"{h['name']}" + (f" {h['version']}" if h.get("version") else "") for h in document["harnesses"]
+    )
+    print_facts(
+        [
+            ("run", document["run"]),
+            ("name", document["name"]),
+            ("status", document["status"]),
+            ("started", moment(document["started"])),
+            ("time", duration(document["duration_ns"])),
+            ("dataset", f"{dataset['name']} {short_digest(dataset['digest'])}, {dataset['tasks']} tasks"),
+            ("harnesses", harnesses),
+            ("sandbox", document["sandbox"]),
+            (
+                "trials",
+                f"{document['planned']} planned, {document['scored']} scored, {document['passed']} passed",
+            ),
+        ]
+    )
+
+
+def _trial_row(trial: Row) -> list[Any]:
+    from hemra.reports.numbers import duration, quantity, shortened
+
+    why = trial.get("reason") or trial.get("score_reason")
+    return [
+        trial["trial"], trial["harness"], trial["task"], trial["attempt"], trial["outcome"] or trial["state"],
+        trial["score_status"], quantity(trial["reward"]), duration(trial["agent_ns"]),
+        None if why is None else shortened(str(why), 60),
+    ]  # fmt: skip

@@ -1,0 +1,55 @@
+"""Flag values with a unit: sizes in bytes and lengths of time in seconds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Size(click.ParamType[int]):
+    """`500000`, `512K`, `64M`, `2G`: bytes; the units are powers of 1024."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes, at least 1."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value).strip().lower())
+        size = int(float(found[1]) * _SIZE_UNITS[found[2]]) if found else 0
+        if size < 1:
+            self.fail(f"{value!r} is no size; give bytes, or a number with K, M or G (64M)", param, ctx)
+        return size
+
+
+class Length(click.ParamType[float]):
+    """`90`, `90s`, `5m`, `1h`: seconds."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds, more than 0."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip().lower())
+        seconds = float(found[1]) * _TIME_UNITS[found[2]] if found else 0.0
+        if seconds <= 0:
+            self.fail(
+                f"{value!r} is no length of time; give seconds, or a number with s, m or h (5m)", param, ctx
+            )
+        return seconds
+
+
+class Share(click.ParamType[float]):
+    """`0.8` or `80%`: a share between 0 and 1."""
+
+    name = "SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """A share in [0, 1]."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", str(value).strip())
+        share = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+        if not 0 <= share <= 1:
+            self.fail(f"{value!r} is no share; give a number from 0 to 1, or a percentage (80%)", param, ctx)
+        return share

@@ -1,0 +1,190 @@
+"""`hemra tail`: events of one run, or of every live one; history first, then what happens."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from hemra.cli.context import common_options, note, open_store, resolve_stream
+from hemra.cli.lazy import Command
+from hemra.cli.since import parse_since
+
+if TYPE_CHECKING:
+    from eventlog.envelope import Event
+    from eventlog.store import Store
+
+#: How often a tail of all runs looks for runs that began since. Seconds.
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user asked for. `lines`: only so many of the last events of the history."""
+
+    start: int
+    since: str | None
+    types: tuple[str, ...]
+    trials: tuple[str, ...]
+    lines: int | None
+    follow: bool
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        ("hemra tail latest", "what the newest run recorded so far"),
+        ("hemra tail latest -f --type 'trial.*' --type score.recorded", "follow only some types of events"),
+        ("hemra tail -f", "every run that is live now or begins later"),
+        ("hemra tail latest --since 10m --json | jq -c .data", "the last ten minutes, one JSON event a line"),
+    ],
+)
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens; ends when the run is finished.")
+@click.option(
+    "--type", "types", multiple=True, metavar="GLOB", help="Only these event types (may be repeated)."
+)
+@click.option("--trial", "trials", multiple=True, metavar="T", help="Only this trial (may be repeated).")
+@click.option("--since", metavar="SEQ|TIME|AGO", help="From seq 120, from a time, or from 10m ago.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help="Only the last N events of the history."
+)
+@click.option("--json", "as_json", is_flag=True, help="One event a line, exactly as in the log.")
+@common_options
+def tail(
+    run: str | None, follow: bool, types: tuple[str, ...], trials: tuple[str, ...], since: str | None,
+    lines: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Print events of one run or of all live ones.
+
+    History comes first, then what happens.
+
+    Without -f it ends by itself after what there is now. RUN is an id, the beginning of one, a name, or
+    `latest`; without RUN all live runs are meant.
+    """
+    begin = parse_since(since)
+    wanted = Wanted(begin.seq, begin.time, types, trials, lines, follow)
+    store = open_store()
+    printer = _Printer(store, as_json=as_json)
+    if run is not None:
+        stream = resolve_stream(store, run)
+        for event in _events(store, stream, wanted, threading.Event()):
+            printer.print(stream, event)
+        return
+    live = _live(store)
+    if not live and not follow:
+        note("no run is live; `hemra tail latest` shows the newest, -f waits for the next")
+    printer.several = follow or len(live) > 1
+    if follow:
+        _follow_all(store, live, wanted, printer)
+    for stream in live if not follow else ():
+        for event in _events(store, stream, wanted, threading.Event()):
+            printer.print(stream, event)
+
+
+def _live(store: Store) -> list[str]:
+    from eventlog.reader import stream_state
+    from eventlog.store import CATALOG
+
+    return [name for name in store.streams() if name != CATALOG and stream_state(store, name).live]
+
+
+def _events(store: Store, stream: str, wanted: Wanted, stop: threading.Event) -> Iterator[Event]:
+    """History as asked for, then live events if they are wanted."""
+    from eventlog.follow import follow
+    from eventlog.reader import read, stream_state
+
+    filters = {"types": wanted.types, "trials": wanted.trials, "since": wanted.since}
+    if wanted.follow and wanted.lines is None:
+        yield from follow(store, stream, start=wanted.start, stop=stop, **filters)  # type: ignore[arg-type]
+        return
+    last = stream_state(store, stream).last_seq
+    history = read(store, stream, start=wanted.start, stop=last, **filters)  # type: ignore[arg-type]
+    yield from history if wanted.lines is None else deque(history, maxlen=wanted.lines)
+    if wanted.follow:
+        start = max(wanted.start, last + 1)
+        yield from follow(store, stream, start=start, stop=stop, **filters)  # type: ignore[arg-type]
+
+
+def _follow_all(store: Store, live: list[str], wanted: Wanted, printer: _Printer) -> None:
+    """Follow all of `live` and every run that begins later, until the user stops it."""
+    arrived: queue.SimpleQueue[tuple[str, Event] | Exception] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def pump(stream: str) -> None:
+        try:
+            for event in _events(store, stream, wanted, stop):
+                arrived.put((stream, event))
+        except Exception as error:  # noqa: BLE001 - raised again where the user sees it
+            arrived.put(error)
+
+    known = set(store.streams()) - set(live)
+    try:
+        while True:
+            for stream in set(store.streams()) - known - {"catalog"}:
+                known.add(stream)
+                threading.Thread(target=pump, args=(stream,), name=f"tail {stream}", daemon=True).start()
+            try:
+                found = arrived.get(timeout=_LOOK_S)
+            except queue.Empty:
+                continue
+            if isinstance(found, Exception):
+                raise found
+            printer.print(*found)
+    finally:
+        stop.set()
+
+
+class _Printer:
+    """Writes events, each as soon as it is there."""
+
+    def __init__(self, store: Store, *, as_json: bool) -> None:
+        import sys
+
+        from hemra.reports.page import page_width, wants_colour
+
+        self._store = store
+        self._as_json = as_json
+        self._raw: dict[str, RawLines] = {}
+        self._colour = wants_colour()
+        self._width = page_width() if sys.stdout.isatty() else None
+        self.several = False
+
+    def print(self, stream: str, event: Event) -> None:
+        """One event on one line."""
+        if self._as_json:
+            raw = self._raw.setdefault(stream, RawLines(self._store, stream)).at(event.seq)
+            click.echo(raw + b"\n", nl=False)
+            return
+        from hemra.cli.eventline import event_line
+
+        run = stream if self.several else None
+        click.echo(event_line(event, run=run, width=self._width, colour=self._colour), color=self._colour)
+
+
+class RawLines:
+    """The lines of a stream exactly as stored, asked for by ascending seq."""
+
+    def __init__(self, store: Store, stream: str) -> None:
+        self._store = store
+        self._stream = stream
+        self._next = 0
+        self._lines: Iterator[bytes] = iter(())
+
+    def at(self, seq: int) -> bytes:
+        """The line of event `seq`, which was read already and so is there."""
+        from eventlog.reader import read_lines
+
+        for line in self._lines:
+            self._next += 1
+            if self._next > seq:
+                return line
+        # What was read ahead is used up: the stream has grown, or this is the first event.
+        self._lines = read_lines(self._store, self._stream, start=seq)
+        self._next = seq + 1
+        return next(self._lines)

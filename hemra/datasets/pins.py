@@ -1,0 +1,108 @@
+"""Pinning: a dataset's digests go into the store's catalog; content that differs is refused later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from eventlog.schemas.runs import DatasetPinned, PinnedTask
+from hemra.datasets.model import Dataset, Task
+from hemra.errors import DatasetChanged
+
+if TYPE_CHECKING:
+    from eventlog.store import Store
+
+CATALOG = "catalog"
+_LOCK_WAIT_S = 10.0
+_SHOWN = 5
+
+
+def newest_pins(store: Store) -> dict[str, DatasetPinned]:
+    """The newest pin of every dataset in the store's catalog, by name."""
+    from eventlog.reader import read, resolve
+
+    if not store.stream_path(CATALOG).is_dir():
+        return {}
+    newest = {event.data["name"]: event.data for event in read(store, CATALOG, types=("dataset.pinned",))}
+    # The list of files of a large dataset is kept in a blob.
+    return {name: msgspec.convert(resolve(store, data), DatasetPinned) for name, data in newest.items()}
+
+
+def pin(store: Store, dataset: Dataset) -> DatasetPinned:
+    """Record the dataset's content as it is now. The same content is not recorded twice in a row."""
+    known = newest_pins(store).get(dataset.name)
+    if known is not None and known.digest == dataset.digest and known.source == dataset.source:
+        return known
+    pinned = DatasetPinned(
+        name=dataset.name,
+        digest=dataset.digest,
+        source=dataset.source,
+        tasks=[
+            PinnedTask(id=task.id, digest=task.digest, scorer_digest=task.scorer_digest, files=task.files)
+            for task in dataset.tasks
+        ],
+    )
+    _append(store, pinned)
+    return pinned
+
+
+def _append(store: Store, pinned: DatasetPinned) -> None:
+    from eventlog.errors import StoreError
+    from eventlog.stream import StreamWriter
+
+    new = not store.stream_path(CATALOG).is_dir()
+    try:
+        writer = StreamWriter.open(store, CATALOG, create=new, lock_wait_s=_LOCK_WAIT_S)
+    except StoreError:
+        if not new or not store.stream_path(CATALOG).is_dir():
+            raise
+        # Another process made the catalog between the two lines above.
+        writer = StreamWriter.open(store, CATALOG, lock_wait_s=_LOCK_WAIT_S)
+    with writer:
+        writer.append(pinned, source="hemra.datasets")
+
+
+def ensure_pinned(store: Store, dataset: Dataset, tasks: Sequence[Task]) -> DatasetPinned:
+    """The dataset's newest pin, after a check that `tasks` are on disk as they were pinned.
+
+    The first use of a dataset pins the whole of it. Raises DatasetChanged that names the files.
+    """
+    known = newest_pins(store).get(dataset.name)
+    if known is None:
+        return pin(store, dataset)
+    if known.digest == dataset.digest:
+        return known
+    problems = list(differences(known, tasks))
+    if problems:
+        origin = "" if known.source == dataset.source else f" (from {known.source})"
+        raise DatasetChanged(
+            f"dataset {dataset.name!r} is not as it was pinned{origin}: {'; '.join(problems)}. "
+            f"Put it back, or pin it as it is now: {dataset.remedy}"
+        )
+    return known
+
+
+def differences(pinned: DatasetPinned, tasks: Iterable[Task]) -> Iterable[str]:
+    """One phrase for every one of `tasks` that is not as pinned."""
+    known = {task.id: task for task in pinned.tasks}
+    for task in tasks:
+        if task.id not in known:
+            yield f"task {task.id!r} was added since"
+        elif known[task.id].digest != task.digest:
+            yield f"task {task.id!r}: {_changes(known[task.id].files, task.files)}"
+
+
+def _changes(before: dict[str, str], now: dict[str, str]) -> str:
+    kinds = {
+        "changed": [path for path in before if path in now and before[path] != now[path]],
+        "added": [path for path in now if path not in before],
+        "missing": [path for path in before if path not in now],
+    }
+    return ", ".join(f"{kind} {_listed(paths)}" for kind, paths in kinds.items() if paths)
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return ", ".join(sorted(paths)[:_SHOWN]) + more

@@ -1,0 +1,143 @@
+"""Preparing a trial's workspace: fixture copied, values drawn from the seed, placeholders filled.
+
+The same task content and the same seed give the same bytes, modes and times, whatever the umask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hemra.datasets.model import Task
+from hemra.datasets.taskcode import run_task_code
+from hemra.errors import DatasetChanged, HemraError
+
+TIMEOUT_SECONDS = 30.0
+PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+#: Seconds since the epoch given to every file (2024-01-01T00:00:00Z), so that two preparations are equal.
+_TIME = 1_704_067_200
+_FIXTURE = "fixture/"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the harness is told, and the values drawn for this trial (for the verifier and the record)."""
+
+    instruction: str
+    values: dict[str, Any]
+
+
+def prepare(task: Task, workspace: Path, seed: int) -> Prepared:
+    """Fill `workspace` (made when absent, else empty) for one trial.
+
+    Raises DatasetChanged when a file is not as it was when the task was loaded, HemraError when
+    prepare.py fails, a placeholder has no value, or a file that must be absent is there; OSError
+    when the workspace cannot be written.
+    """
+    return _blocking(prepare_async(task, workspace, seed))
+
+
+async def prepare_async(task: Task, workspace: Path, seed: int) -> Prepared:
+    """As `prepare`, for callers that have an event loop."""
+    await asyncio.to_thread(_copy_fixture, task, workspace)
+    values = await _draw(task, workspace, seed) if "prepare.py" in task.files else {}
+    instruction = _fill(_text(task, "instruction.md"), values, f"{task.id}: instruction.md").strip()
+    for pattern in task.spec.absent_files:
+        path = _fill(pattern, values, f"{task.id}: absent_files")
+        if os.path.lexists(workspace / path):
+            raise HemraError(f"task {task.id!r}: {path} is in the workspace despite absent_files")
+    await asyncio.to_thread(_settle, workspace)
+    return Prepared(instruction, values)
+
+
+def pinned_bytes(task: Task, path: str) -> bytes:
+    """A file of the task, checked against the digest it had when the task was loaded (DatasetChanged)."""
+    try:
+        content = (task.path / path).read_bytes()
+    except OSError as error:
+        raise _changed(task, path, f"cannot be read ({error.strerror})") from error
+    if hashlib.sha256(content).hexdigest() != task.files.get(path, "")[:64]:
+        raise _changed(task, path, "was changed")
+    return content
+
+
+def _changed(task: Task, path: str, what: str) -> DatasetChanged:
+    return DatasetChanged(
+        f"task {task.id!r}: {task.path / path} {what} while the run was using it; "
+        "put it back and resume, or pin the new content and start a new run"
+    )
+
+
+def _copy_fixture(task: Task, workspace: Path) -> None:
+    """Write the fixture's files as new files (never links), in the modes 0644 and 0755."""
+    workspace.mkdir(parents=True, exist_ok=True)
+    if any(workspace.iterdir()):
+        raise HemraError(f"workspace {workspace} is not empty; a trial must start in an empty one")
+    for path, digest in task.files.items():
+        if path.startswith(_FIXTURE):
+            target = workspace / path.removeprefix(_FIXTURE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(pinned_bytes(task, path))
+            target.chmod(0o755 if digest.endswith("+x") else 0o644)
+    for folder, names, _ in os.walk(workspace):
+        for name in names:
+            Path(folder, name).chmod(0o755)
+
+
+async def _draw(task: Task, workspace: Path, seed: int) -> dict[str, Any]:
+    source = pinned_bytes(task, "prepare.py")
+    ran = await run_task_code(source, "prepare.py:prepare", workspace, seed, timeout_s=TIMEOUT_SECONDS)
+    if ran.error:
+        raise HemraError(f"task {task.id!r}: prepare.py {ran.error} (seed {seed})")
+    if not isinstance(ran.value, dict):
+        raise HemraError(f"task {task.id!r}: prepare.py must return a dict, not {ran.text[:80]}")
+    return ran.value
+
+
+def _text(task: Task, path: str) -> str:
+    try:
+        return pinned_bytes(task, path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise HemraError(f"task {task.id!r}: {path} is not UTF-8 (byte {error.start})") from error
+
+
+def _fill(text: str, values: dict[str, Any], where: str) -> str:
+    """Put the drawn texts and whole numbers into the placeholders of `text`."""
+
+    def value_of(match: re.Match[str]) -> str:
+        value = values.get(match[1])
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            problem = "has no value" if match[1] not in values else "is neither a text nor a whole number"
+            raise HemraError(f"{where}: placeholder {{{{{match[1]}}}}} {problem}; prepare.py must return one")
+        return str(value)
+
+    return PLACEHOLDER.sub(value_of, text)
+
+
+def _settle(workspace: Path) -> None:
+    """Give everything one time: what the clock left behind is not content."""
+    for folder, names, files in os.walk(workspace, topdown=False):
+        for name in [*names, *files]:
+            with contextlib.suppress(NotImplementedError):
+                os.utime(Path(folder, name), (_TIME, _TIME), follow_symlinks=False)
+    os.utime(workspace, (_TIME, _TIME))
+
+
+def _blocking(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end from ordinary code, also from a thread whose own event loop is busy calling this."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

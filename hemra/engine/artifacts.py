@@ -1,0 +1,50 @@
+"""What of a try's workspace goes into the store: a listing of the changes and the smaller files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import orjson
+
+from eventlog.schemas.conversation import ArtifactStored
+from hemra.engine.changes import Snapshot, difference, read_file, snapshot, worth_keeping
+from hemra.secrets import Redactor
+
+if TYPE_CHECKING:
+    from eventlog.blobs import BlobStore
+
+LISTING = "changes.json"
+
+
+def printable(path: str) -> str:
+    """A path as text: bytes that are not UTF-8 are shown as `\\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def store_changes(
+    workspace: str, before: Snapshot, blobs: BlobStore, redactor: Redactor
+) -> list[ArtifactStored]:
+    """Keep what changed since `before` (blocking); the events that name it, secrets removed.
+
+    OSError when the disk refuses. A workspace without changes gives nothing.
+    """
+    changes = difference(before, snapshot(workspace))
+    if not (changes.added or changes.changed or changes.deleted):
+        return []
+    stored: list[ArtifactStored] = []
+    kept: set[str] = set()
+    for path in worth_keeping(changes):
+        content = read_file(workspace, path)
+        if content is None:
+            continue
+        ref = blobs.put(redactor.clean_bytes(content))
+        stored.append(ArtifactStored(name=f"workspace/{printable(path)}", blob=ref.digest, size=ref.size))
+        kept.add(path)
+    document = changes.listing(kept)
+    for name in ("added", "changed", "deleted"):
+        for entry in document[name]:
+            entry["path"] = redactor.clean_text(printable(entry["path"]))
+    ref = blobs.put(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    listing = ArtifactStored(name=LISTING, blob=ref.digest, size=ref.size, media="application/json")
+    return [listing, *stored]

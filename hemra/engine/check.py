@@ -1,0 +1,138 @@
+"""What must be right before the first sandbox starts. Every check gives lines, none stops at the first."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eventlog.schemas.runs import Limits
+from hemra.engine import limits
+from hemra.engine.request import RunRequest
+from hemra.engine.version import ask_version
+from hemra.errors import HemraError
+
+if TYPE_CHECKING:
+    from harnesses.base import Harness
+    from hemra.datasets.model import Task
+
+#: With less than this free at the start, a run is refused. Bytes.
+LEAST_FREE = 8 << 20
+#: With less than this free in the store, no further trial starts: room to write the end down. Bytes.
+RESERVE = 3 << 20
+
+
+def scratch_root() -> Path:
+    """The folder below which sandboxes put what a trial needs (TMPDIR)."""
+    return Path(tempfile.gettempdir())
+
+
+def free_bytes(path: Path) -> int:
+    """Free space for this user on the file system that holds `path`."""
+    status = os.statvfs(path)
+    return status.f_bavail * status.f_frsize
+
+
+def all_but_full(path: Path) -> bool:
+    """Whether less than `RESERVE` is free there; False where that cannot be told."""
+    try:
+        return free_bytes(path) < RESERVE
+    except OSError:
+        return False
+
+
+def numbers(request: RunRequest) -> list[str]:
+    """Counts and run limits that make no sense."""
+    found = []
+    if request.attempts < 1:
+        found.append(f"--attempts {request.attempts}: at least 1 attempt is needed")
+    if request.jobs < 1:
+        found.append(f"--jobs {request.jobs}: at least 1 job is needed")
+    if request.retries < 0:
+        found.append(f"--retries {request.retries}: 0 means that no trial is run again")
+    if not request.harnesses:
+        found.append(
+            "no harness: name at least one with --harness (`hemra harness list` shows the built-in ones)"
+        )
+    return found + limits.problems(request.limits, whose="this run")
+
+
+def limits_of_tasks(tasks: Sequence[Task], run: Limits) -> list[str]:
+    """Limits of tasks that make no sense once the run's own are put over them."""
+    if limits.problems(run, whose="this run"):
+        return []  # told already, and not once for every task
+    return [
+        line
+        for task in tasks
+        for line in limits.problems(limits.merge(task.spec.limits.as_limits(), run), whose=f"task {task.id}")
+    ]
+
+
+def harness_names(harnesses: Sequence[Harness]) -> list[str]:
+    """What is wrong with each harness, and names that two of them share."""
+    found = []
+    for harness in harnesses:
+        found += harness.problems()
+    for name, count in Counter(harness.name for harness in harnesses).items():
+        if count > 1:
+            found.append(f"{count} harnesses are named {name}; results are told apart by name: rename one")
+    return found
+
+
+def harnesses_for_tasks(harnesses: Sequence[Harness], tasks: Sequence[Task]) -> list[str]:
+    """Tasks that a harness cannot be run on."""
+    unsolved = [task.id for task in tasks if "solution/solve.py" not in task.files]
+    if not unsolved:
+        return []
+    few = ", ".join(unsolved[:3]) + (f" and {len(unsolved) - 3} more" if len(unsolved) > 3 else "")
+    return [
+        f"harness {harness.name} applies reference solutions, and these tasks have none: {few}"
+        for harness in harnesses
+        if harness.needs_solution
+    ]
+
+
+def sandbox_kind(kind: str) -> list[str]:
+    """Why sandboxes of this kind cannot be used here."""
+    from hemra.sandboxes.base import SandboxSpec
+    from hemra.sandboxes.registry import open_sandbox
+
+    try:
+        open_sandbox(kind, SandboxSpec(run="check", trial="0000", try_no=1, limits=Limits()))
+    except HemraError as error:
+        return [str(error)]
+    return []
+
+
+def disk_space(places: Sequence[Path]) -> list[str]:
+    """File systems that are all but full."""
+    found = []
+    for place in places:
+        try:
+            free = free_bytes(place)
+        except OSError as error:
+            found.append(f"{place} cannot be used: {error.strerror}")
+            continue
+        if free < LEAST_FREE:
+            found.append(
+                f"only {free / 1e6:.1f} MB are free at {place}; make room "
+                f"(at least {LEAST_FREE / 1e6:.0f} MB) or use another place"
+            )
+    return found
+
+
+def versions(harnesses: Sequence[Harness]) -> tuple[list[str | None], list[str]]:
+    """The version that each harness says it has (null: it says none), and a warning for each that failed."""
+    asked = [(harness, harness.version_argv) for harness in harnesses]
+    with ThreadPoolExecutor(max_workers=8, thread_name_prefix="version") as pool:
+        answers = list(pool.map(lambda pair: ask_version(pair[1]) if pair[1] else None, asked))
+    warnings = [
+        f"harness {harness.name}: its version is not known: {answer.problem}"
+        for (harness, _), answer in zip(asked, answers, strict=True)
+        if answer is not None and answer.problem is not None
+    ]
+    return [answer.version if answer else None for answer in answers], warnings

@@ -1,0 +1,101 @@
+"""Puts the end of a try into the log: its final state, or that it will be tried again."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+
+from eventlog.errors import RecorderUnavailable
+from eventlog.schemas.trials import TrialFinished, TrialRetried
+from hemra.engine.context import Job, LogLost, RunContext
+from hemra.engine.outcome import OUTCOMES, Verdict
+from hemra.engine.schedule import TryEnd, backoff
+from hemra.engine.trial import Try
+from hemra.scoring.contract import FAIL, PASS
+
+
+async def attempt(context: RunContext, job: Job, try_no: int, repeated: int, may_repeat: bool) -> TryEnd:
+    """Carry out one try and record its end. `repeated` is how many tries of the trial were repeated before.
+
+    A log that takes no more ends the run (see `Stop`), and the try with it; a resumed run carries its trial
+    out again.
+    """
+    one = Try(context, job, try_no)
+    try:
+        await one.carry_out()
+        return await _settle(one, repeated, may_repeat)
+    except LogLost as error:
+        one.cancelled = str(error)
+        if not isinstance(error.__cause__, RecorderUnavailable):
+            # A disk that had no room for a blob may have some for this: then the try has an end.
+            with contextlib.suppress(LogLost):
+                await one.log.append(final_state(one, one.verdict()))
+        return TryEnd("cancelled", str(error), final=True)
+
+
+async def _settle(one: Try, repeated: int, may_repeat: bool) -> TryEnd:
+    verdict = one.verdict()
+    if may_repeat and OUTCOMES[verdict.outcome].retry:
+        await _record_repeat(one, verdict, repeated)
+        return TryEnd(verdict.outcome, verdict.reason, final=False)
+    finished = final_state(one, verdict)
+    await one.log.append(finished)
+    one.context.finished[one.job.trial] = finished
+    info = {
+        "trial": one.job.trial,
+        "harness": one.job.harness.name,
+        "task": one.job.task.id,
+        "attempt": one.job.attempt,
+    }
+    one.context.progress.trial_finished(
+        info | msgspec.structs.asdict(one.log.redactor.clean_struct(finished))
+    )
+    return TryEnd(verdict.outcome, verdict.reason, final=True)
+
+
+async def _record_repeat(one: Try, verdict: Verdict, repeated: int) -> None:
+    pause = backoff(verdict.outcome, repeated)
+    reason = verdict.reason or verdict.outcome
+    await one.log.append(
+        TrialRetried(
+            try_no=one.try_no, outcome=verdict.outcome, reason=reason, backoff_seconds=pause,
+            duration_ns=one.phases.elapsed_ns(),
+        )
+    )  # fmt: skip
+    told = one.log.redactor.clean_text(reason)
+    one.context.progress.note(
+        f"trial {one.job.trial} ({one.job.task.id}, {one.job.harness.name}): {verdict.outcome}: {told}; "
+        f"trying again in {pause:g} s"
+    )
+
+
+def final_state(one: Try, verdict: Verdict) -> TrialFinished:
+    """The three facts of a try: how it ended, what the scorer said, what it cost. Null = not known."""
+    result, said, score = one.result, one.conclusion, one.score
+    counts = OUTCOMES[verdict.outcome].scored and score is not None and score.status in (PASS, FAIL)
+    started = result is not None and result.started
+    flags = [*verdict.flags, *(result.flags if result else []), *(said.flags if said else []), *one.flags]
+    return TrialFinished(
+        try_no=one.try_no,
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        flags=list(dict.fromkeys(flags)),
+        limit=result.limit if result else None,
+        exit_code=result.exit_code if result else None,
+        exit_signal=result.exit_signal if result else None,
+        duration_ns=one.phases.elapsed_ns(),
+        agent_ns=_agent_ns(one) if started else None,
+        phases=dict(one.phases.durations),
+        scored=counts,
+        score_status=score.status if score else None,
+        reward=score.score if score and counts else None,
+        usage=said.usage if said else None,
+    )
+
+
+def _agent_ns(one: Try) -> int | None:
+    """Time of the harness: to its exit, or to its own word that it was done if it then hung."""
+    assert one.result is not None
+    hung = "hang_after_result" in one.result.flags
+    return one.result.ended_ns if hung and one.result.ended_ns is not None else one.result.duration_ns

@@ -1,0 +1,72 @@
+"""Takes in what a harness prints: recorded as terminal and artifacts, read as conversation.
+
+The interpreter gets the bytes as they came, so that its JSON stays JSON; secrets are removed from every
+event that it makes. What is recorded and kept as bytes is cleaned as a stream, across chunk borders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hemra.engine.context import TrialLog
+from hemra.recording.terminal import TerminalRecorder
+
+if TYPE_CHECKING:
+    from eventlog.blobs import BlobStore
+    from harnesses.base import Conclusion, Interpreter
+
+
+class Intake:
+    """What one harness process prints, on its way into the record. `size`: columns and rows of a pty."""
+
+    def __init__(
+        self, log: TrialLog, interpreter: Interpreter, blobs: BlobStore, size: tuple[int, int] | None = None
+    ) -> None:
+        self._log = log
+        self._interpreter = interpreter
+        self._recorder = TerminalRecorder(log.emit, blobs.writer, size=size)
+        self._cleaners = {name: log.redactor.stream() for name in ("stdout", "stderr")}
+        self._open = False
+
+    def open(self) -> None:
+        """The harness was started; the recording begins."""
+        self._open = True
+        self._recorder.open()
+
+    def ended(self) -> bool:
+        """Whether the harness has said that it is done."""
+        return self._interpreter.ended
+
+    async def output(self, stream: str, chunk: bytes) -> None:
+        """A chunk arrived on `stdout` or `stderr`. Raises LogLost."""
+        self._record(stream, self._cleaners[stream].feed(chunk))
+        for event in self._interpreter.feed(stream, chunk):
+            self._log.emit(event)
+
+    def conclude(self, exit_code: int | None, exit_signal: int | None) -> Conclusion:
+        """The process is gone: record what was held back; what its words add up to. Raises LogLost."""
+        for stream, cleaner in self._cleaners.items():
+            self._record(stream, cleaner.flush())
+        # What can be handed over is, so that `store` may run in a thread beside the recorder's timer.
+        self._recorder.flush()
+        events, conclusion = self._interpreter.finish(exit_code, exit_signal)
+        for event in events:
+            self._log.emit(event)
+        return conclusion
+
+    def _record(self, stream: str, clean: bytes) -> None:
+        if not clean:
+            return
+        try:
+            self._recorder.feed(stream, clean)
+        except OSError as error:
+            raise self._log.lost(error) from error
+
+    def store(self) -> None:
+        """Keep all output and end the recording (blocking); OSError when the disk refuses."""
+        if self._open:
+            self._recorder.close()
+
+    def abandon(self) -> None:
+        """Forget what was not stored."""
+        self._recorder.abort()

@@ -1,0 +1,161 @@
+"""What a recorded plan is carried out with: its tasks and harnesses, proven to be those that were planned."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from eventlog.schemas.runs import PlannedHarness, RunPlanned
+from hemra.engine import limits
+from hemra.engine.context import Job
+from hemra.engine.state import RunState, TrialState
+from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
+from hemra.secrets import Redactor, secret_values
+
+if TYPE_CHECKING:
+    from eventlog.store import Store
+    from harnesses.base import Harness
+    from hemra.datasets.model import Task
+    from hemra.engine.plan import Plan
+
+
+@dataclass(frozen=True)
+class Materials:
+    """Tasks by id and harnesses by name."""
+
+    tasks: dict[str, Task]
+    harnesses: dict[str, Harness]
+
+    def job(self, planned: RunPlanned, trial: TrialState) -> Job:
+        """The trial, ready to be carried out."""
+        task = self.tasks[trial.queued.task]
+        return Job(
+            trial=trial.trial,
+            attempt=trial.queued.attempt,
+            seed=trial.queued.seed,
+            task=task,
+            harness=self.harnesses[trial.queued.harness],
+            limits=limits.merge(task.spec.limits.as_limits(), planned.limits),
+        )
+
+    def redactors(self) -> dict[str, Redactor]:
+        """What must not be recorded of each harness."""
+        return {name: Redactor(secrets_of(harness)) for name, harness in self.harnesses.items()}
+
+
+def of_plan(plan: Plan) -> Materials:
+    """The tasks and harnesses that were just planned."""
+    return Materials(
+        {task.id: task for task in plan.tasks},
+        {chosen.harness.name: chosen.harness for chosen in plan.harnesses},
+    )
+
+
+def secrets_of(harness: Harness) -> dict[str, str]:
+    """Values that a harness is given and that nobody may read in the record, by name."""
+    file = getattr(harness, "file", None)  # built-in harnesses have none, and are given nothing
+    return secret_values(file.env, os.environ) if file is not None else {}
+
+
+def harness_of(ref: str) -> Harness:
+    """A built-in harness or the one in a harness file. NotFound or UsageError."""
+    from harnesses.errors import HarnessError, HarnessNotFound
+    from harnesses.registry import load_harness
+
+    try:
+        return load_harness(ref)
+    except HarnessNotFound as error:
+        raise NotFound(str(error)) from error
+    except HarnessError as error:
+        raise UsageError(str(error)) from error
+
+
+def reload(store: Store, state: RunState) -> Materials:
+    """Find everything that the recorded plan names again.
+
+    Raises one error that lists every task and harness that is gone or is not what was planned: a run is
+    finished with what it was begun with, or not at all.
+    """
+    problems: list[HemraError] = []
+    tasks = _tasks(store, state.plan, problems)
+    harnesses = _harnesses(state.plan, problems)
+    if problems:
+        from hemra.engine.plan import combined
+
+        raise combined(problems)
+    return Materials(tasks, harnesses)
+
+
+def _tasks(store: Store, planned: RunPlanned, problems: list[HemraError]) -> dict[str, Task]:
+    from hemra.datasets.load import load_dataset
+    from hemra.datasets.model import BUNDLED
+
+    dataset = planned.dataset
+    try:
+        now = load_dataset(dataset.name if dataset.source == BUNDLED else dataset.source, store)
+    except HemraError as error:
+        problems.append(error)
+        return {}
+    found = {task.id: task for task in now.tasks}
+    changed = []
+    for task in planned.tasks:
+        here = found.get(task.id)
+        if here is None:
+            changed.append(f"task {task.id!r} is gone")
+        elif here.digest != task.digest:
+            changed.append(_what_changed(store, planned, here))
+    if changed:
+        problems.append(
+            DatasetChanged(
+                f"dataset {dataset.name!r} is not what run {planned.run} was planned with: "
+                f"{'; '.join(changed)}. Put it back to resume, or start a new run"
+            )
+        )
+    return {task.id: found[task.id] for task in planned.tasks if task.id in found}
+
+
+def _what_changed(store: Store, planned: RunPlanned, now: Task) -> str:
+    """One phrase that names the files, where the pin of that time is still in the catalog."""
+    from eventlog.reader import read, resolve
+    from eventlog.schemas.runs import DatasetPinned
+    from hemra.datasets.pins import CATALOG, differences
+
+    if store.stream_path(CATALOG).is_dir():
+        for event in read(store, CATALOG, types=("dataset.pinned",)):
+            if event.data["name"] == planned.dataset.name and event.data["digest"] == planned.dataset.digest:
+                pinned = msgspec.convert(resolve(store, event.data), DatasetPinned)
+                return "; ".join(differences(pinned, [now]))
+    return f"task {now.id!r} has another content (in {now.path})"
+
+
+def _harnesses(planned: RunPlanned, problems: list[HemraError]) -> dict[str, Harness]:
+    files: dict[str, str] = planned.hemra.get("harness_files") or {}
+    loaded = {}
+    for harness in planned.harnesses:
+        try:
+            loaded[harness.name] = _same_harness(harness, files.get(harness.name, harness.name), planned.run)
+        except HemraError as error:
+            problems.append(error)
+    return loaded
+
+
+def _same_harness(planned: PlannedHarness, ref: str, run: str) -> Harness:
+    try:
+        now = harness_of(ref)
+    except NotFound as error:
+        raise NotFound(
+            f"harness {planned.name} of run {run} was read from {ref}: {error}. Put it back to resume"
+        ) from error
+    if now.digest != planned.digest:
+        raise UsageError(
+            f"harness {planned.name} is not what run {run} was planned with: {ref} was changed "
+            f"(digest {now.digest[:19]}, planned {planned.digest[:19]}). "
+            "Put it back to resume, or start a new run"
+        )
+    problems = now.problems()
+    if problems:
+        raise UsageError("; ".join(problems))
+    return now

@@ -1,0 +1,262 @@
+"""Carrying out a run: start, resume. One engine is one process with one loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eventlog import clock
+from eventlog.errors import LogError
+from eventlog.schemas.runs import RunCancelled, RunFinished, RunResumed, RunStarted
+from hemra.engine import check
+from hemra.engine.begin import SOURCE, begin
+from hemra.engine.context import Job, LogLost, RunContext, lost_reason
+from hemra.engine.ending import attempt
+from hemra.engine.host import boot_id
+from hemra.engine.lock import EngineLock
+from hemra.engine.materials import Materials, of_plan, reload
+from hemra.engine.progress import Guarded, Progress
+from hemra.engine.schedule import Schedule, TryEnd
+from hemra.engine.state import RunState, TrialState, load
+from hemra.engine.stop import Interrupts, Stop
+from hemra.errors import HemraError, NotFound
+
+if TYPE_CHECKING:
+    from eventlog.client import Client
+    from eventlog.store import Store
+    from hemra.engine.plan import Plan
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run stands when its engine ends.
+
+    `outcomes` counts every planned trial; `unscored` are those whose scorer's word does not count.
+    `cancelled`: it did not come to its end; `reason` says why in one line, and `signal` is the number of
+    the signal if it was one.
+    """
+
+    run: str
+    outcomes: dict[str, int]
+    unscored: int
+    cancelled: bool = False
+    reason: str | None = None
+    signal: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 all scored, 3 some not, 128 + signal when interrupted, 1 when it stopped by itself."""
+        if self.cancelled:
+            return 128 + self.signal if self.signal else 1
+        return 3 if self.unscored else 0
+
+
+def start(store: Store, plan: Plan, progress: Progress) -> RunResult:
+    """Carry out a plan as a new run (blocking). SIGINT and SIGTERM end it in order, twice at once.
+
+    Raises HemraError when it cannot begin or when the log cannot be written any more; what is recorded
+    by then stays, and `resume` goes on from it.
+    """
+    run = begin(store, plan)
+    with _locked(store, run):
+        return _engine(store, load(store, run), of_plan(plan), plan.request.jobs, progress)
+
+
+def resume(store: Store, run: str, progress: Progress, jobs: int | None = None) -> RunResult:
+    """Go on with a run from its events alone (blocking), as `start` does with a new one.
+
+    Trials with a final state stay. Raises NotFound; HemraError when tasks or harnesses are not those of
+    the plan, or when another engine carries the run out.
+    """
+    if run not in store.streams():
+        raise NotFound(f"no run {run}; `hemra runs` lists them")
+    with _locked(store, run):
+        state = load(store, run)
+        if state.finished:
+            _finish_stream(store, run)
+            progress.note(f"run {run} is finished; there is nothing to resume")
+            return _result(state, Stop())
+        materials = reload(store, state)
+        problems = check.disk_space([store.path, check.scratch_root()])
+        if problems:
+            raise HemraError("; ".join(problems))
+        return _engine(store, state, materials, jobs or state.plan.jobs, progress)
+
+
+@contextlib.contextmanager
+def _locked(store: Store, run: str) -> Iterator[None]:
+    lock = EngineLock(store.stream_path(run), run)
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _finish_stream(store: Store, run: str) -> None:
+    """A run whose engine died after its last event still has to be sealed."""
+    from eventlog.client import Client
+    from eventlog.reader import stream_state
+
+    if stream_state(store, run).finished:
+        return
+    with Client.connect(store, run, source=SOURCE) as client:
+        client.finish()
+
+
+def _result(state: RunState, stop: Stop) -> RunResult:
+    unscored = len(state.trials) - state.scored()
+    cancelled = bool(state.unended())
+    return RunResult(state.plan.run, state.outcomes(), unscored, cancelled, stop.reason, stop.signal)
+
+
+def _engine(store: Store, state: RunState, materials: Materials, jobs: int, progress: Progress) -> RunResult:
+    guarded = Guarded(progress)
+    try:
+        return _Engine(store, state, materials, jobs, guarded).carry_out()
+    finally:
+        guarded.close()
+
+
+class _Engine:
+    """One engine's work on a run: from its first event to its last."""
+
+    def __init__(
+        self, store: Store, state: RunState, materials: Materials, jobs: int, progress: Guarded
+    ) -> None:
+        self._store = store
+        self._state = state
+        self._materials = materials
+        self._jobs = jobs
+        self._progress = progress
+        self._stop = Stop()
+        self._interrupts = Interrupts(self._stop, progress.note)
+        self._began = clock.mono_ns()
+
+    def carry_out(self) -> RunResult:
+        """Run what remains. HemraError when the log cannot be written or our own code fails."""
+        from hemra.sandboxes.reclaim import reclaim
+
+        with self._interrupts:
+            if self._state.started:
+                reclaim(self._state.plan.run, check.scratch_root())
+            self._progress.run_planned(self._state.plan.run, len(self._state.remaining()))
+            asyncio.run(self._with_workers())
+            return self._answer()
+
+    async def _with_workers(self) -> None:
+        with ThreadPoolExecutor(2 * self._jobs + 4, thread_name_prefix="engine") as workers:
+            client = await asyncio.get_running_loop().run_in_executor(workers, self._connect)
+            context = RunContext(
+                store=self._store, run=self._state.plan.run, client=client, progress=self._progress,
+                stop=self._stop, sandbox=self._state.plan.sandbox, root=check.scratch_root(),
+                workers=workers, loop=asyncio.get_running_loop(), redactors=self._materials.redactors(),
+            )  # fmt: skip
+            self._interrupts.attach(context.kill_now)
+            try:
+                await self._trials(context)
+            finally:
+                for trial, finished in context.finished.items():
+                    self._state.trials[trial].final = finished
+                await context.in_thread(self._close, client)
+                self._interrupts.detach()
+
+    def _connect(self) -> Client:
+        from eventlog.client import Client
+
+        try:
+            return Client.connect(self._store, self._state.plan.run, source=SOURCE)
+        except LogError as error:
+            raise HemraError(f"the run's recorder does not start: {error}") from error
+
+    async def _trials(self, context: RunContext) -> None:
+        remaining = self._state.remaining()
+        try:
+            await self._announce(context, remaining)
+        except LogLost:
+            return
+        schedule = Schedule[Job](
+            self._stop,
+            lambda job, try_no, repeated, may_repeat: self._attempt(
+                context, job, try_no, repeated, may_repeat
+            ),
+            harness=lambda job: job.harness.name,
+            width=self._jobs,
+            retries=self._state.plan.retries,
+        )
+        await schedule.run(
+            (self._materials.job(self._state.plan, trial), trial.tries, trial.retries) for trial in remaining
+        )
+
+    async def _announce(self, context: RunContext, remaining: list[TrialState]) -> None:
+        log = context.log(None)
+        for trial, queued in self._state.missing:
+            context.log(trial).emit(queued)
+        pid, boot = os.getpid(), boot_id()
+        if self._state.started:
+            await log.append(
+                RunResumed(
+                    pid=pid, boot=boot, jobs=self._jobs,
+                    finished=len(self._state.trials) - len(remaining), remaining=len(remaining),
+                    interrupted=self._state.interrupted(),
+                )
+            )  # fmt: skip
+        else:
+            await log.append(RunStarted(pid=pid, boot=boot, jobs=self._jobs))
+
+    async def _attempt(
+        self, context: RunContext, job: Job, try_no: int, repeated: int, may_repeat: bool
+    ) -> TryEnd:
+        """One try, unless the disk is all but full: there would be no room to write its end down."""
+        if check.all_but_full(self._store.path):
+            reason = f"less than {check.RESERVE / 1e6:.0f} MB are free for {self._store.path}"
+            self._stop.request(reason, end_running=True, failure=HemraError(reason))
+            return TryEnd("not_started", reason, final=True)
+        try:
+            return await attempt(context, job, try_no, repeated, may_repeat)
+        except Exception as error:  # noqa: BLE001 - a fault in recording an end: no other trial may suffer
+            self._stop.request(f"internal error: {error!r}", end_running=True, failure=error)
+            return TryEnd("infra_error", str(error), final=True)
+
+    def _close(self, client: Client) -> None:
+        """Write the run's last event and let the recorder go; a log that is lost already changes nothing."""
+        try:
+            if remaining := len(self._state.unended()):
+                reason = self._stop.reason or "the engine ended"
+                finished = len(self._state.trials) - remaining
+                client.append(RunCancelled(reason=reason, finished=finished, remaining=remaining))
+            else:
+                client.append(self._finished())
+                client.finish()
+            client.close()
+        except (LogError, OSError) as error:
+            self._stop.request(lost_reason(self._store, error), end_running=True, failure=error)
+            with contextlib.suppress(LogError, OSError):
+                client.close()
+
+    def _finished(self) -> RunFinished:
+        state = self._state
+        return RunFinished(
+            trials=len(state.trials), scored=state.scored(), outcomes=state.outcomes(),
+            # What an earlier engine took is in its own events; two boots cannot be added up.
+            duration_ns=None if state.started else max(0, clock.mono_ns() - self._began),
+        )  # fmt: skip
+
+    def _answer(self) -> RunResult:
+        stop, run = self._stop, self._state.plan.run
+        remaining = len(self._state.unended())
+        if stop.failure is None and not remaining:
+            return _result(self._state, stop)
+        done = (
+            f"{len(self._state.trials) - remaining} of {len(self._state.trials)} trials are finished and kept"
+        )
+        if stop.failure is not None:
+            text = f"run {run} stopped: {stop.reason}. {done}; go on with `hemra resume {run}`"
+            raise HemraError(text) from stop.failure
+        self._progress.note(f"run {run} stopped: {done}")
+        return _result(self._state, stop)

@@ -1,0 +1,376 @@
+"""One try of one trial, from an empty folder to a scored workspace that is gone again.
+
+    create -> prepare -> run -> stop -> store -> score -> destroy
+
+Whatever fails, what was created is stopped and destroyed, and the try has facts from which `ending`
+makes an outcome. Only a log that takes no more (LogLost) and cancellation leave here as exceptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import traceback
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eventlog.schemas.conversation import ArtifactStored, NoteRecorded, ScoreRecorded
+from eventlog.schemas.trials import (
+    HarnessExited,
+    HarnessStarted,
+    SandboxCreated,
+    SandboxDestroyed,
+    SandboxLost,
+    TrialStarted,
+)
+from harnesses.errors import HarnessError
+from hemra.engine import limits
+from hemra.engine.artifacts import store_changes
+from hemra.engine.changes import Snapshot, snapshot
+from hemra.engine.context import Job, LogLost, RunContext
+from hemra.engine.intake import Intake
+from hemra.engine.outcome import OUTCOMES, Facts, Verdict, decide
+from hemra.engine.phases import Phases, one_line
+from hemra.errors import HemraError
+from hemra.sandboxes.base import ExecSpec, SandboxError, SandboxSpec
+from hemra.sandboxes.registry import open_sandbox
+from hemra.scoring.contract import VERIFIER_ERROR, Score
+
+if TYPE_CHECKING:
+    from harnesses.base import Conclusion, Launch
+    from hemra.datasets.prepare import Prepared
+    from hemra.sandboxes.base import ExecResult, Sandbox
+
+#: The name of what a task's verifier gives.
+REWARD = "reward"
+#: Columns and rows of a harness's terminal.
+PTY_SIZE = (120, 40)
+_DETAIL_CHARS = 8000
+#: Whether harnesses of a kind tell which tools they call, even when they call none; other kinds show it by
+#: telling one.
+RECORDS_TOOLS = {"protocol": True, "oracle": True, "command": False}
+
+
+class Try:
+    """Try `try_no` of a job: `carry_out` once, then read the facts."""
+
+    def __init__(self, context: RunContext, job: Job, try_no: int) -> None:
+        self.context = context
+        self.job = job
+        self.try_no = try_no
+        self.log = context.log(job.trial, job.harness.name)
+        self.phases = Phases(self.log, try_no)
+        self.flags: list[str] = []
+        self.cancelled: str | None = None
+        self.broke: str | None = None
+        self.unready: str | None = None
+        self.lost: str | None = None
+        self.result: ExecResult | None = None
+        self.conclusion: Conclusion | None = None
+        self.score: Score | None = None
+        self._sandbox: Sandbox | None = None
+        self._intake: Intake | None = None
+        self._before: Snapshot = {}
+        self._started_seq = 1
+
+    def facts(self) -> Facts:
+        """What is known of the try now."""
+        result, said = self.result, self.conclusion
+        return Facts(
+            cancelled=self.cancelled,
+            broke=self.broke,
+            unready=self.unready,
+            lost=self.lost,
+            limit=result.limit if result else None,
+            adapter=said.outcome if said else None,
+            adapter_reason=said.reason if said else None,
+            hung=result is not None and "hang_after_result" in result.flags,
+            exit_code=result.exit_code if result else None,
+            exit_signal=result.exit_signal if result else None,
+            recognised=said.recognised if said else 0,
+            unrecognised=said.unrecognised if said else 0,
+        )
+
+    def verdict(self) -> Verdict:
+        """How the try ended, by the table."""
+        return decide(self.facts())
+
+    async def carry_out(self) -> None:
+        """All phases. Raises LogLost, or what cancels the loop; nothing of the try runs on afterwards."""
+        try:
+            await self._carry_out()
+        finally:
+            if self._intake is not None:
+                with contextlib.suppress(OSError):  # a full disk may refuse the closing of a file as well
+                    self._intake.abandon()
+            if (sandbox := self._sandbox) is not None:
+                self.context.open.pop(self.job.trial, None)
+                # Only when the log was lost or the loop is ending: nobody can be told what fails here.
+                with contextlib.suppress(Exception):
+                    await sandbox.destroy()
+
+    async def _carry_out(self) -> None:
+        try:
+            launch = await self._set_up()
+            if launch is not None:
+                await self._run(launch)
+        except LogLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - one broken trial must not take the others with it
+            self.broke = one_line(error)
+            self._explain("trial_broke", error)
+        if self._sandbox is None:
+            return
+        await self._step("stop", self._stop, "sandbox_not_stopped")
+        if self._intake is not None and self.lost is None:
+            await self._step("store", self._store, "artifacts_incomplete")
+            if OUTCOMES[self.verdict().outcome].judged:
+                await self._step("score", self._judge, "score_missing")
+        await self._step("destroy", self._destroy, "sandbox_not_destroyed")
+
+    async def _step(self, phase: str, step: Callable[[], Awaitable[None]], flag: str) -> None:
+        """A phase after the harness: what fails in it is recorded and flagged, and changes no outcome."""
+        try:
+            with self.phases.phase(phase):
+                await step()
+        except LogLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - the harness has done its work; its result is kept
+            self.flags.append(flag)
+            self._explain(flag, error)
+
+    def _explain(self, code: str, error: Exception) -> None:
+        """A note with what a developer needs; what was meant for users says enough by itself."""
+        lines = traceback.format_exception(error)
+        details = None if isinstance(error, HemraError | HarnessError) else "".join(lines)[-_DETAIL_CHARS:]
+        self.phases.tell(NoteRecorded(level="error", code=code, text=one_line(error), details=details))
+
+    # -- before the harness ------------------------------------------------------------------
+
+    async def _set_up(self) -> Launch | None:
+        """Make the sandbox and the workspace; None when the harness cannot or must not be started."""
+        prepared: Prepared | None = None
+        launch: Launch | None = None
+        try:
+            sandbox = await self._create()
+            with self.phases.phase("prepare"):
+                prepared, launch = await self._prepare(sandbox)
+        except (HemraError, HarnessError, OSError) as error:
+            self.unready = one_line(error)
+            self._explain("setup_failed", error)
+        except Exception as error:  # noqa: BLE001 - a fault of ours; the trial still gets a start and an end
+            self.broke = one_line(error)
+            self._explain("trial_broke", error)
+        await self._announce(prepared)
+        if self.unready is None and self.broke is None and self.context.stop.running.is_set():
+            self.cancelled = self.context.stop.reason
+        return None if self.unready or self.broke or self.cancelled else launch
+
+    async def _create(self) -> Sandbox:
+        context, job = self.context, self.job
+        spec = SandboxSpec(
+            run=context.run, trial=job.trial, try_no=self.try_no, limits=job.limits, root=context.root
+        )
+        with self.phases.phase("create"):
+            sandbox = open_sandbox(context.sandbox, spec)
+            # From here on there is something to destroy, even if `create` fails half-way.
+            self._sandbox = context.open[job.trial] = sandbox
+            await sandbox.create()
+        self.phases.tell(
+            SandboxCreated(
+                try_no=self.try_no, kind=sandbox.kind, workspace=str(sandbox.workspace),
+                home=str(sandbox.home), enforcement=sandbox.enforcement(),
+                environment=sorted(sandbox.environment()),
+            )
+        )  # fmt: skip
+        return sandbox
+
+    async def _prepare(self, sandbox: Sandbox) -> tuple[Prepared, Launch]:
+        from harnesses.base import TrialInput
+        from hemra.datasets.prepare import prepare_async
+
+        job, task = self.job, self.job.task
+        prepared = await prepare_async(task, sandbox.workspace, job.seed)
+        solution = str(task.path / "solution") if job.harness.needs_solution else None
+        launch = job.harness.launch(
+            TrialInput(
+                run=self.context.run, trial=job.trial, task=task.id, instruction=prepared.instruction,
+                workspace=str(sandbox.workspace), home=str(sandbox.home),
+                harness_dir=str(sandbox.harness_dir), seed=job.seed, attempt=job.attempt, limits=job.limits,
+                allowed_tools=list(task.spec.allowed_tools), forbidden_tools=list(task.spec.forbidden_tools),
+                solution_dir=solution,
+            )
+        )  # fmt: skip
+        await self.context.in_thread(_write_files, sandbox.harness_dir, launch.files)
+        self._before = await self.context.in_thread(snapshot, str(sandbox.workspace))
+        return prepared, launch
+
+    async def _announce(self, prepared: Prepared | None) -> None:
+        """`trial.started` is on disk before anybody is told, and before the harness starts."""
+        job = self.job
+        enforcement = self._sandbox.enforcement() if self._sandbox else {}
+        seq = await self.log.append(
+            TrialStarted(
+                try_no=self.try_no, harness=job.harness.name, task=job.task.id, attempt=job.attempt,
+                seed=job.seed, instruction=prepared.instruction if prepared else "",
+                values=prepared.values if prepared else {}, limits=job.limits,
+                not_enforced=limits.not_enforced(
+                    job.limits, enforcement, getattr(job.harness, "enforces", ())
+                ),
+            )
+        )  # fmt: skip
+        self._started_seq = seq or 1
+        self.phases.release()
+        self.context.progress.trial_started(
+            job.trial, harness=job.harness.name, task=job.task.id, attempt=job.attempt, try_no=self.try_no
+        )
+
+    # -- the harness -------------------------------------------------------------------------
+
+    async def _run(self, launch: Launch) -> None:
+        assert self._sandbox is not None
+        harness, sandbox = self.job.harness, self._sandbox
+        size = PTY_SIZE if harness.terminal == "pty" else None
+        self._intake = Intake(self.log, harness.interpreter(), self.context.store.blobs, size)
+        spec = ExecSpec(
+            argv=launch.argv, env=sandbox.environment() | launch.env, cwd=str(sandbox.workspace),
+            stdin=launch.stdin, pty=size,
+            wall_seconds=self.job.limits.wall_seconds, output_bytes=self.job.limits.output_bytes,
+            ended=self._intake.ended,
+        )  # fmt: skip
+        with self.phases.phase("run"):
+            try:
+                self.result = await self._execute(sandbox, spec, self._intake, launch.prompt)
+            except SandboxError as error:
+                self.lost = one_line(error)
+                self.log.emit(SandboxLost(try_no=self.try_no, reason=self.lost, evidence={}))
+                return
+            self._conclude(self.result, self._intake)
+
+    async def _execute(self, sandbox: Sandbox, spec: ExecSpec, intake: Intake, prompt: str) -> ExecResult:
+        """Run the harness to its end, or end it when the run is to stop."""
+
+        async def on_start(pid: int) -> None:
+            intake.open()
+            self.log.emit(
+                HarnessStarted(
+                    try_no=self.try_no, argv=spec.argv, environment=sorted(spec.env), cwd=spec.cwd, pid=pid,
+                    prompt=prompt,
+                )
+            )  # fmt: skip
+
+        work = asyncio.ensure_future(sandbox.exec(spec, on_start, intake.output, self.log.emit))
+        wish = asyncio.ensure_future(self.context.stop.running.wait())
+        try:
+            await asyncio.wait({work, wish}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                self.cancelled = self.context.stop.reason
+                await sandbox.stop()
+            return await work
+        finally:
+            wish.cancel()
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    def _conclude(self, result: ExecResult, intake: Intake) -> None:
+        if not result.started:
+            self.unready = result.error or "the harness could not be started"
+            return
+        # How we ended it says nothing about the harness.
+        ours = result.limit is not None or self.cancelled is not None or "hang_after_result" in result.flags
+        how = (None, None) if ours else (result.exit_code, result.exit_signal)
+        self.conclusion = intake.conclude(*how)
+        self.log.emit(
+            HarnessExited(
+                try_no=self.try_no, exit_code=result.exit_code, exit_signal=result.exit_signal,
+                duration_ns=result.duration_ns, stdout_bytes=result.stdout_bytes,
+                stderr_bytes=result.stderr_bytes, leftover_processes=result.leftover_processes,
+                flags=result.flags, peak_memory_bytes=result.peak_memory_bytes, cpu_ns=result.cpu_ns,
+            )
+        )  # fmt: skip
+        if result.leftover_processes:
+            self.flags.append("leftover_processes")
+
+    # -- after the harness -------------------------------------------------------------------
+
+    async def _stop(self) -> None:
+        assert self._sandbox is not None
+        await self._sandbox.stop()
+
+    async def _store(self) -> None:
+        """Output and changed files become blobs. A full disk ends the run: nothing later could be kept."""
+        assert self._sandbox is not None
+        assert self._intake is not None
+        try:
+            stored = await self.context.in_thread(self._store_blocking, self._sandbox, self._intake)
+        except OSError as error:
+            raise self.log.lost(error) from error
+        for event in stored:
+            self.log.emit(event)
+
+    def _store_blocking(self, sandbox: Sandbox, intake: Intake) -> Iterable[ArtifactStored]:
+        intake.store()
+        blobs = self.context.store.blobs
+        return store_changes(str(sandbox.workspace), self._before, blobs, self.log.redactor)
+
+    async def _judge(self) -> None:
+        """Ask the scorer, in a fresh process; a failure of ours to ask it is a VERIFIER_ERROR."""
+        assert self._sandbox is not None
+        try:
+            self.score = await self._ask_scorer(self._sandbox.workspace)
+        except LogLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is no score
+            self._explain("score_missing", error)
+            self.score = Score(VERIFIER_ERROR, None, f"could not be asked: {one_line(error)}", None, 0)
+        self.log.emit(
+            ScoreRecorded(
+                try_no=self.try_no, reward_name=REWARD, status=self.score.status, score=self.score.score,
+                reason=self.score.reason, details=self.score.details,
+                scorer_digest=self.job.task.scorer_digest, duration_ns=self.score.duration_ns,
+            )
+        )  # fmt: skip
+
+    async def _ask_scorer(self, workspace: Path) -> Score:
+        from hemra.scoring.verifier import score
+
+        await self.log.settle()
+        trace = await self.context.in_thread(self._trace)
+        return await score(self.job.task, workspace, trace)
+
+    def _trace(self) -> dict[str, Any]:
+        """What the scorer is told: read back from the log, for only what is recorded counts."""
+        from eventlog.reader import read, resolve
+        from hemra.scoring.trace import build_trace
+
+        store, trial = self.context.store, self.job.trial
+        events = read(store, self.context.run, start=self._started_seq, trials=[trial])
+        return build_trace(
+            events,
+            lambda value: resolve(store, value),
+            tools_recorded=RECORDS_TOOLS.get(self.job.harness.kind),
+            outcome=self.verdict().outcome,
+        )
+
+    async def _destroy(self) -> None:
+        assert self._sandbox is not None
+        sandbox, self._sandbox = self._sandbox, None
+        self.context.open.pop(self.job.trial, None)
+        leftovers = self.result.leftover_processes if self.result else 0
+        try:
+            await sandbox.destroy()
+        except (HemraError, OSError) as error:
+            self.log.emit(
+                SandboxDestroyed(try_no=self.try_no, leftover_processes=leftovers, error=one_line(error))
+            )
+            raise
+        self.log.emit(SandboxDestroyed(try_no=self.try_no, leftover_processes=leftovers))
+
+
+def _write_files(folder: Path, files: dict[str, bytes]) -> None:
+    """Put what an adapter gave for its harness into the harness's own folder."""
+    for name, content in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)

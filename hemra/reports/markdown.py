@@ -1,0 +1,182 @@
+"""Reports and comparisons as Markdown (GitHub's tables), for issues, pull requests and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hemra.reports import numbers as n
+from hemra.reports.compare_text import detectable, figures, verdict
+from projections import words
+
+Row = dict[str, Any]
+
+
+def cell(value: Any) -> str:
+    """Text from outside as it may stand in a table: one line, no markup, no HTML."""
+    text = n.plain(value)
+    for character in "\\|`*_[]<>~#":
+        text = text.replace(character, f"&#{ord(character)};" if character in "<>" else f"\\{character}")
+    return text
+
+
+def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Columns are (title, `<` or `>`); cells are escaped already."""
+    lines = ["| " + " | ".join(title for title, _ in columns) + " |"]
+    lines.append("|" + "|".join("---:" if align == ">" else "---" for _, align in columns) + "|")
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return [*lines, ""]
+
+
+def _score(estimate: Row) -> str:
+    spread = "" if estimate["low"] is None else f" [{n.interval(estimate['low'], estimate['high'])}]"
+    return f"{n.percent(estimate['mean'])}{spread}"
+
+
+def report_markdown(report: Row) -> str:
+    """The report; the same sections as the text form."""
+    dataset = report["dataset"]
+    name = f" ({cell(report['name'])})" if report["name"] else ""
+    lines = [
+        f"# Run {cell(report['run'])}{name}", "",
+        f"{cell(report['status']).capitalize()}: {report['scored']} of {report['planned']} planned trials "
+        f"scored, {report['passed']} passed.", "",
+        f"- dataset: {cell(dataset['name'])}, {dataset['tasks']} tasks, `{n.plain(dataset['digest'])}`",
+        f"- attempts: {report['attempts']}, jobs: {report['jobs']}, sandbox: {cell(report['sandbox'])}",
+        f"- started: {n.moment(report['started'])}, took {n.duration(report['duration_ns'])}",
+        f"- hemra: {cell((report['hemra'] or {}).get('version'))}", "",
+    ]  # fmt: skip
+    lines += [f"> **Note** {cell(w)}\n" for w in report["warnings"]]
+    lines += [*_harnesses(report), *_trials(report), *_tasks(report), *_rest(report)]
+    lines += ["## Words", "", *(f"- **{k}**: {v}" for k, v in words.LEGEND.items()), ""]
+    return "\n".join(lines)
+
+
+def _harnesses(report: Row) -> list[str]:
+    columns = [
+        ("Harness", "<"), ("Version", "<"), ("Scored", ">"), ("Passed", ">"), ("Strict [95 %]", ">"),
+        ("Scored only [95 %]", ">"), ("Agent time (p90)", ">"), ("Tokens in / out", ">"), ("Cost", ">"),
+    ]  # fmt: skip
+    rows = [
+        (
+            cell(h["name"]), cell(h["version"]), f"{h['scored']}/{h['planned']}", str(h["passed"]),
+            _score(h["strict"]), _score(h["scored_only"]),
+            f"{n.duration(h['agent_ns']['median'])} ({n.duration(h['agent_ns']['p90'])})",
+            f"{n.total(h['tokens']['input']['sum'], h['tokens']['input']['unknown'])} / "
+            f"{n.total(h['tokens']['output']['sum'], h['tokens']['output']['unknown'])}",
+            n.money(h["cost"]["usd"], h["cost"]["lower_bound"]),
+        )
+        for h in report["harnesses"]
+    ]  # fmt: skip
+    return ["## Harnesses", "", *_table(columns, rows)]
+
+
+def _trials(report: Row) -> list[str]:
+    harnesses = report["harnesses"]
+    columns = [("Trials", "<"), *((cell(h["name"]), ">") for h in harnesses), ("all", ">"), ("meaning", "<")]
+    rows = []
+    for part in report["partition"]:
+        counts = [
+            next((p["count"] for p in h["partition"] if p["result"] == part["result"]), 0) for h in harnesses
+        ]
+        rows.append([cell(part["label"]), *map(str, counts), str(part["count"]), cell(part["meaning"])])
+    rows.append(
+        ["**planned**", *(f"**{h['planned']}**" for h in harnesses), f"**{report['planned']}**", "the sum"]
+    )
+    ended = ", ".join(f"{o['count']} {cell(o['outcome'])}" for o in report["outcomes"])
+    return ["## Trials", "", *_table(columns, rows), f"How they ended: {ended}.", ""]
+
+
+def _tasks(report: Row) -> list[str]:
+    columns = [("Task", "<"), *((cell(h["name"]), ">") for h in report["harnesses"])]
+    rows = [[cell(e["task"]), *(_attempts(c) for c in e["cells"])] for e in report["grid"]]
+    return ["## Tasks", "", "Passed of planned; mean reward where it says more.", "", *_table(columns, rows)]
+
+
+def _attempts(c: Row) -> str:
+    mean = "" if c["mean"] is None or c["mean"] * c["scored"] == c["passed"] else f" (mean {c['mean']:.2f})"
+    missing = "" if c["scored"] == c["planned"] else f", {c['planned'] - c['scored']} not scored"
+    return f"{c['passed']}/{c['planned']}{mean}{missing}"
+
+
+def _rest(report: Row) -> list[str]:
+    lines: list[str] = []
+    if report["not_scored"]:
+        columns = [
+            ("Trial", "<"),
+            ("Harness", "<"),
+            ("Task", "<"),
+            ("Attempt", ">"),
+            ("Why", "<"),
+            ("Reason", "<"),
+        ]
+        rows = [
+            [cell(m["trial"]), cell(m["harness"]), cell(m["task"]), str(m["attempt"]),
+             cell(words.result_label(m["result"])), cell(m["reason"])]
+            for m in report["not_scored"]
+        ]  # fmt: skip
+        lines += [f"## Not scored ({len(rows)})", "", *_table(columns, rows)]
+    if report["limits_fired"]:
+        columns = [
+            ("Trial", "<"),
+            ("Task", "<"),
+            ("Limit", "<"),
+            ("Value", ">"),
+            ("Measured", ">"),
+            ("Unit", "<"),
+        ]
+        rows = [
+            [cell(f["trial"]), cell(f["task"]), cell(f["name"]), n.quantity(f["value"]),
+             n.quantity(f["measured"]), cell(f["unit"])]
+            for f in report["limits_fired"]
+        ]  # fmt: skip
+        lines += [f"## Stopped by a limit ({len(rows)})", "", *_table(columns, rows)]
+    if report["not_enforced"]:
+        columns = [("Sandbox", "<"), ("What", "<"), ("Held", "<"), ("By", "<"), ("Trials", ">")]
+        rows = [
+            [cell(e["sandbox"]), cell(e["name"]), cell(e["status"]), cell(e["by"]), str(e["trials"])]
+            for e in report["not_enforced"]
+        ]
+        lines += ["## What the sandbox did not hold", "", *_table(columns, rows)]
+    return lines
+
+
+def _side(label: str, side: Row) -> str:
+    who = f"{cell(side['harness'])} {cell(side['version'])}, run {cell(side['run'])}"
+    return f"- {label}: {who}, {side['scored']}/{side['planned']} scored"
+
+
+def compare_markdown(comparison: Row) -> str:
+    """The comparison; the same sections as the text form."""
+    a, b, counts = comparison["a"], comparison["b"], comparison["counts"]
+    lines = [
+        f"# {cell(a['harness'])} and {cell(b['harness'])}", "",
+        _side("A", a), _side("B", b),
+        f"- {counts['matched']} tasks matched, {counts['only_a']} only in A, {counts['only_b']} only in B, "
+        f"{counts['unpaired']} not comparable", "",
+    ]  # fmt: skip
+    if not comparison["like_for_like"]:
+        rows = [
+            [cell(c["name"]), cell(n.quantity(c["a"])), cell(n.quantity(c["b"]))]
+            for c in comparison["conditions"]
+        ]
+        lines += ["## Not like for like", "", *_table([("Condition", "<"), ("A", "<"), ("B", "<")], rows)]
+    lines += [f"> **Note** {cell(w)}\n" for w in comparison["warnings"]]
+    lines += ["## Result", "", *(f"- {name}: {text}" for name, text in figures(comparison)), ""]
+    lines += [f"**{cell(verdict(comparison))}**", "", detectable(comparison["result"]), ""]
+    columns = [("Task", "<"), ("A", ">"), ("B", ">"), ("A − B", ">")]
+    rows = [
+        [cell(t["task"]), f"{t['a']['passed']}/{t['a']['scored']}", f"{t['b']['passed']}/{t['b']['scored']}",
+         n.points(t["difference"])]
+        for t in comparison["tasks"]
+    ]  # fmt: skip
+    lines += ["## Matched tasks", "", *_table(columns, rows)]
+    left_out = [
+        [cell(u["task"]), cell(u["reason"]), cell(u["a"]), cell(u["b"])] for u in comparison["unpaired"]
+    ]
+    left_out += [[cell(task), "only in A", "", ""] for task in comparison["only_a"]]
+    left_out += [[cell(task), "only in B", "", ""] for task in comparison["only_b"]]
+    if left_out:
+        columns = [("Task", "<"), ("Why", "<"), ("A", "<"), ("B", "<")]
+        lines += [f"## Left out ({len(left_out)})", "", *_table(columns, left_out)]
+    return "\n".join(lines)

@@ -1,0 +1,106 @@
+"""A page of text: rich tables and lines, written to a string of a chosen width, coloured or not."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+#: Width where the output is no terminal, and the widest that lines are made on one.
+WIDTH = 100
+MAX_WIDTH = 140
+MIN_WIDTH = 60
+
+#: Blanks at a line's end, also between the codes that begin and end a colour.
+_TRAILING = re.compile(r"(?: |\x1b\[[0-9;]*m)+$")
+
+
+def wants_colour() -> bool:
+    """Whether stdout should get colour: it is a terminal and NO_COLOR, TERM=dumb and FORCE_COLOR allow it."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def page_width() -> int:
+    """Columns to use on stdout."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return max(MIN_WIDTH, min(MAX_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+
+
+def write(parts: Sequence[RenderableType], *, width: int | None, colour: bool | None) -> str:
+    """The parts below each other as text, lines without blanks at their end."""
+    from rich.console import Console
+
+    colour = wants_colour() if colour is None else colour
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width or page_width(), force_terminal=colour, no_color=not colour,
+        color_system="standard" if colour else None, highlight=False, markup=False, emoji=False,
+        legacy_windows=False,
+    )  # fmt: skip
+    for part in parts:
+        console.print(part)
+    return (
+        "\n".join(
+            _TRAILING.sub(lambda m: m[0].replace(" ", ""), row) for row in out.getvalue().splitlines()
+        ).strip("\n")
+        + "\n"
+    )
+
+
+def line(*pieces: tuple[str, str]) -> Text:
+    """One line of (text, style) pieces; without any, an empty line."""
+    from rich.text import Text
+
+    made = Text()
+    for text, style in pieces:
+        made.append(text, style=style)
+    return made
+
+
+def heading(text: str, note: str = "") -> RenderableType:
+    """A section's title with a blank line before it."""
+    return line(("\n", ""), (text, "bold"), (f"  {note}" if note else "", "dim"))
+
+
+def definitions(pairs: Sequence[tuple[RenderableType, RenderableType]]) -> RenderableType:
+    """Two columns without a frame: a short word, and a text that wraps beside it."""
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for word, text in pairs:
+        made.add_row(word, text)
+    return made
+
+
+def table(columns: Sequence[tuple[str, str]]) -> Table:
+    """An open table of (title, alignment) columns.
+
+    `<` left, never wrapped; `>` right; `+` left. Where a table is too wide, `+` and `>` wrap, nothing is cut.
+    """
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold",
+                 border_style="dim", show_edge=False)  # fmt: skip
+    for title, align in columns:
+        made.add_column(
+            title, justify="right" if align == ">" else "left", no_wrap=align == "<",
+            overflow="ellipsis" if align == "<" else "fold",
+        )  # fmt: skip
+    return made

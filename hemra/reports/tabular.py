@@ -1,0 +1,55 @@
+"""Reports and comparisons as one CSV table each (RFC 4180, LF): raw figures, unrounded; unknown is empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projections.export import csv_bytes
+
+Row = dict[str, Any]
+
+
+def report_csv(report: Row) -> str:
+    """One row for each task and harness. Durations in ns, cost in US dollars."""
+    versions = {h["name"]: h["version"] for h in report["harnesses"]}
+    rows = []
+    for entry in report["grid"]:
+        for cell in entry["cells"]:
+            rows.append(
+                {
+                    "run": report["run"],
+                    "harness": cell["harness"],
+                    "version": versions.get(cell["harness"]),
+                    "task": entry["task"],
+                    "task_digest": entry["task_digest"],
+                    "planned": cell["planned"],
+                    "scored": cell["scored"],
+                    "passed": cell["passed"],
+                    "mean_reward": cell["mean"],
+                    "agent_median_ns": cell["agent_median_ns"],
+                    "input_tokens": cell["input_tokens"],
+                    "output_tokens": cell["output_tokens"],
+                    "cost_usd": cell["cost_usd"],
+                    "cost_unknown_trials": cell["cost_unknown"],
+                }
+            )
+    return csv_bytes(rows).decode()
+
+
+def compare_csv(comparison: Row) -> str:
+    """One row for each task on either side; `pairing` says matched, only A, only B, or why it is no pair."""
+    rows = [
+        {
+            "task": t["task"], "pairing": "matched",
+            "a_scored": t["a"]["scored"], "a_passed": t["a"]["passed"], "a_mean": t["a"]["mean"],
+            "b_scored": t["b"]["scored"], "b_passed": t["b"]["passed"], "b_mean": t["b"]["mean"],
+            "difference": t["difference"],
+        }
+        for t in comparison["tasks"]
+    ]  # fmt: skip
+    left_out = [(u["task"], u["reason"]) for u in comparison["unpaired"]]
+    left_out += [(task, "only A") for task in comparison["only_a"]]
+    left_out += [(task, "only B") for task in comparison["only_b"]]
+    columns = ("a_scored", "a_passed", "a_mean", "b_scored", "b_passed", "b_mean", "difference")
+    rows += [{"task": task, "pairing": why, **dict.fromkeys(columns)} for task, why in left_out]
+    return csv_bytes(sorted(rows, key=lambda row: row["task"])).decode()

@@ -1,0 +1,156 @@
+"""The trace: what a verifier is told of a trial, made from the trial's events and from nothing else.
+
+    task          id                          instruction   as it was given to the harness
+    values, seed  drawn at preparation        outcome       how the trial ended ("unknown" when not known)
+    messages      [{"role", "text"}]          final         text of the final answer, or null
+    tools_recorded  whether this harness tells which tools it calls
+    tool_calls    [{"call", "name", "tool", "arguments", "ok", "result", "turn"}]
+                  `tool` is the canonical name; a call that was never answered has ok and result null
+    exit_code     of the harness process      home, workspace   paths as the harness saw them, or null
+
+Only the newest try of the trial counts: `trial.started` begins it anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from eventlog.envelope import Event
+from hemra.scoring.toolnames import canonical
+
+UNKNOWN = "unknown"
+
+
+def build_trace(
+    events: Iterable[Event],
+    resolve: Callable[[Any], Any],
+    *,
+    tools_recorded: bool | None = None,
+    outcome: str | None = None,
+) -> dict[str, Any]:
+    """The trace of one trial, as JSON: texts, numbers, lists and dicts only.
+
+    `resolve` replaces blob references inside an event's data by their content. `tools_recorded` is what
+    is known of the harness; null infers it from whether there is any tool event. `outcome` stands in
+    where the trial has no `trial.finished` yet (scoring comes before it).
+    """
+    reader = _Reader()
+    for event in events:
+        take = _TAKE.get(event.type)
+        if take is not None:
+            take(reader, plain_json(resolve(event.data)))
+    trace = reader.trace
+    trace["outcome"] = trace["outcome"] or outcome or UNKNOWN
+    trace["final"] = reader.final if reader.final is not None else _last_said(trace["messages"])
+    trace["tools_recorded"] = bool(reader.tool_events) if tools_recorded is None else tools_recorded
+    return trace
+
+
+class _Reader:
+    """Collects one trial's events; `trial.started` begins a new try and forgets the one before."""
+
+    def __init__(self) -> None:
+        self.trace: dict[str, Any] = {}
+        self.queued: dict[str, Any] = {}
+        self.begin({})
+
+    def begin(self, started: dict[str, Any]) -> None:
+        self.final: str | None = None
+        self.tool_events = 0
+        self.calls: dict[str, dict[str, Any]] = {}
+        self.trace = {
+            "task": started.get("task") or self.queued.get("task"),
+            "instruction": started.get("instruction", ""),
+            "values": started.get("values") or {},
+            "seed": started.get("seed", self.queued.get("seed")),
+            "messages": [],
+            "tool_calls": [],
+            "exit_code": None,
+            "outcome": None,
+            "home": None,
+            "workspace": None,
+        }
+
+    def queue(self, data: dict[str, Any]) -> None:
+        self.queued = data
+        self.begin({})
+
+    def sandbox(self, data: dict[str, Any]) -> None:
+        self.trace.update(home=data["home"], workspace=data["workspace"])
+
+    def message(self, data: dict[str, Any]) -> None:
+        text = as_text(data["text"])
+        self.trace["messages"].append({"role": data["role"], "text": text})
+        if data.get("final"):
+            self.final = text
+
+    def called(self, data: dict[str, Any]) -> None:
+        self.tool_events += 1
+        call = {
+            "call": data["call"],
+            "name": data["name"],
+            "tool": canonical(data["name"]),
+            "arguments": data["arguments"],
+            "ok": None,
+            "result": None,
+            "turn": data.get("turn"),
+        }
+        self.trace["tool_calls"].append(call)
+        self.calls[data["call"]] = call
+
+    def returned(self, data: dict[str, Any]) -> None:
+        self.tool_events += 1
+        # An answer to a call that was never made proves nothing: it stays out of the trace.
+        call = self.calls.pop(data["call"], None)
+        if call is not None:
+            call.update(ok=data["ok"], result=data["result"])
+
+    def exited(self, data: dict[str, Any]) -> None:
+        self.trace["exit_code"] = data["exit_code"]
+
+    def finished(self, data: dict[str, Any]) -> None:
+        self.trace["outcome"] = data["outcome"]
+
+
+_TAKE: dict[str, Callable[[_Reader, dict[str, Any]], None]] = {
+    "trial.queued": _Reader.queue,
+    "trial.started": _Reader.begin,
+    "sandbox.created": _Reader.sandbox,
+    "message.recorded": _Reader.message,
+    "tool.called": _Reader.called,
+    "tool.returned": _Reader.returned,
+    "harness.exited": _Reader.exited,
+    "trial.finished": _Reader.finished,
+}
+
+
+def _last_said(messages: list[dict[str, str]]) -> str | None:
+    """The last assistant message with text, where no message was marked as the final one."""
+    said = (message["text"] for message in reversed(messages) if message["role"] == "assistant")
+    return next((text for text in said if text.strip()), None)
+
+
+def as_text(value: Any) -> str:
+    """The text of a message of any shape: text, a list of parts, or a part with `text` or `content`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(text for text in map(as_text, value) if text)
+    if isinstance(value, dict):
+        return as_text(value.get("text", value.get("content")))
+    return "" if value is None else str(value)
+
+
+def plain_json(value: Any) -> Any:
+    """`value` as JSON can hold it: bytes become text (what is not UTF-8 as lone surrogates), NaN null."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, dict):
+        return {str(key): plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,39 @@
+"""Asking a task's verifier, in a fresh process that nothing of the trial can reach."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from hemra.datasets.model import Task
+from hemra.datasets.prepare import pinned_bytes
+from hemra.datasets.taskcode import run_task_code
+from hemra.errors import DatasetChanged
+from hemra.scoring.contract import ContractError, Score, check, failed
+
+FILE = "verifier.py"
+
+
+async def score(task: Task, workspace: Path, trace: dict[str, Any], timeout_s: float | None = None) -> Score:
+    """What `verify(workspace, trace)` of the task says; a VERIFIER_ERROR for everything else that happens.
+
+    The verifier's bytes must be the pinned ones. `timeout_s` is the task's own limit when null. Only
+    cancellation is raised, after the process and all it started are gone.
+    """
+    started = time.monotonic_ns()
+    limit = task.spec.verifier.timeout_seconds if timeout_s is None else timeout_s
+    try:
+        source = pinned_bytes(task, FILE)
+        ran = await run_task_code(source, f"{FILE}:verify", workspace, trace, timeout_s=limit)
+    except DatasetChanged as error:
+        return failed(str(error), time.monotonic_ns() - started)
+    except OSError as error:
+        return failed(f"the verifier could not be started: {error}", time.monotonic_ns() - started)
+    if ran.error:
+        return failed(f"the verifier {ran.error}", ran.duration_ns, raw=ran.text, printed=ran.printed)
+    try:
+        status, value, reason, details = check(ran.value)
+    except ContractError as error:
+        return failed(str(error), ran.duration_ns, raw=ran.text, printed=ran.printed)
+    return Score(status, value, reason, details, ran.duration_ns)

@@ -1,0 +1,25 @@
+"""What the read side raises on purpose; errors of the log itself (`eventlog.errors`) pass through.
+
+ProjectionError
+|- RunNotFound     the reference names no run, or several
+|- NotTrusted      what DuckDB read is not what the log says it holds
+`- BadComparison   the two sides cannot be set side by side as asked
+"""
+
+from __future__ import annotations
+
+
+class ProjectionError(Exception):
+    """Base of every error that projections raise on purpose: one line, with the remedy."""
+
+
+class RunNotFound(ProjectionError):
+    """No such run in the store, or the reference fits several."""
+
+
+class NotTrusted(ProjectionError):
+    """The rows read are not the events that the log says it has."""
+
+
+class BadComparison(ProjectionError):
+    """A comparison that cannot be made as asked."""

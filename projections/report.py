@@ -1,0 +1,297 @@
+"""The report of one run as plain data, from the projected tables. A pure function of events.
+
+Nothing here reads a clock, rounds a figure, or depends on the order of a dict: the same events make the
+same report, byte for byte. Durations are nanoseconds, money is US dollars, unknown is null.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from eventlog.schemas.base import SCHEMAS
+from projections import words
+from projections.figures import COVERAGE_LIMIT, TaskResult, pass_k, scores
+from projections.sql import rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+SCHEMA = "hemra.report/1"
+#: The tables a report is made of.
+TABLES = ("run", "trials", "tries", "enforcement", "notes", "harness", "task_harness")
+
+Row = dict[str, Any]
+
+
+def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row:
+    """The report from a connection with `TABLES`; `trials` are the rows of that table."""
+    run = rows(connection, "SELECT * FROM run")[0]
+    harnesses = rows(connection, "SELECT * FROM harness ORDER BY harness_no")
+    cells = rows(connection, "SELECT * FROM task_harness ORDER BY task_no, harness_no")
+    tries = rows(
+        connection,
+        "SELECT t.harness, x.* FROM tries AS x JOIN trials AS t USING (trial) ORDER BY x.first_seq",
+    )
+    last = rows(connection, "SELECT last FROM snapshot")[0]["last"]
+    parts = [_harness(h, run, trials, cells, tries) for h in harnesses]
+    scored = sum(t["scored"] for t in trials)
+    report = {
+        "schema": SCHEMA,
+        **_header(run, last),
+        "planned": len(trials),
+        "scored": scored,
+        "passed": sum(t["result"] == "passed" for t in trials),
+        "coverage": scored / len(trials) if trials else None,
+        "complete": scored == len(trials),
+        "partition": _partition(trials),
+        "outcomes": _outcomes(trials),
+        "harnesses": parts,
+        "grid": _grid(cells, trials),
+        "not_scored": [_reason(t) for t in trials if not t["scored"]],
+        "not_enforced": _not_enforced(rows(connection, "SELECT * FROM enforcement"), trials),
+        "limits_fired": [_fired(t) for t in trials if t["limit_fired"]],
+        "flags": _flags(trials),
+    }
+    report["warnings"] = _warnings(report, rows(connection, "SELECT * FROM notes"), _too_new(connection))
+    return report
+
+
+def _header(run: Row, last: int) -> Row:
+    return {
+        "run": run["run"],
+        "name": run["name"],
+        "status": run["status"],
+        "cancel_reason": run["cancel_reason"],
+        "events": last,
+        "started": run["planned_at"],
+        "duration_ns": run["duration_ns"],
+        "sessions": run["sessions"],
+        "dataset": {
+            "name": run["dataset"], "digest": run["dataset_digest"], "source": run["dataset_source"],
+            "tasks": run["tasks"],
+        },
+        "sandbox": run["sandbox"],
+        "attempts": run["attempts"],
+        "jobs": run["jobs"],
+        "retries": run["retries"],
+        "seed": run["seed"],
+        "limits": run["limits"],
+        "hemra": run["hemra"],
+        "host": run["host"],
+    }  # fmt: skip
+
+
+def _harness(h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[Row]) -> Row:
+    name = h["harness"]
+    own = [t for t in trials if t["harness"] == name]
+    tasks = [
+        TaskResult(c["planned"], c["scored"], c["passed"], c["reward_sum"] or 0.0)
+        for c in cells
+        if c["harness"] == name
+    ]
+    rewards: dict[str, list[float]] = defaultdict(list)
+    for trial in own:
+        if trial["scored"]:
+            rewards[trial["task"]].append(trial["reward"])
+    return {
+        "name": name,
+        "kind": h["kind"],
+        "version": h["version"],
+        "digest": h["digest"],
+        "model": h["model"],
+        "planned": h["planned"],
+        "started": h["started"],
+        "finished": h["finished"],
+        "scored": h["scored"],
+        "passed": h["passed"],
+        "coverage": h["scored"] / h["planned"] if h["planned"] else None,
+        "tasks": len(tasks),
+        "tasks_scored": sum(t.scored > 0 for t in tasks),
+        **scores(tasks, rewards),
+        "pass_k": pass_k(tasks, run["attempts"]),
+        "partition": _partition(own),
+        "outcomes": _outcomes(own),
+        "tokens": {kind: _sum(h[kind], h[f"{kind}_known"], h["started"]) for kind in _TOKENS},
+        "cost": {
+            "usd": h["cost_usd"],
+            "known": h["cost_known"],
+            "unknown": h["cost_unknown"],
+            "lower_bound": h["cost_usd"] is not None and bool(h["cost_unknown"] or h["cost_partial"]),
+        },
+        "agent_ns": {
+            "median": h["agent_median_ns"], "p90": h["agent_p90_ns"], "measured": h["agent_measured"],
+        },
+        "tool_calls": h["tool_calls"],
+        "model_calls": h["model_calls"],
+        "retries": _retries(h, [x for x in tries if x["harness"] == name and not x["latest"]]),
+    }  # fmt: skip
+
+
+def _retries(h: Row, superseded: list[Row]) -> Row:
+    """Tries that were run again: how many, why, and what is known of their time and cost."""
+    return {
+        "tries": h["retried"],
+        "outcomes": _counted(superseded, lambda x: x["outcome"] or "interrupted"),
+        "duration_ns": h["retried_ns"],
+        "cost_usd": h["retried_cost_usd"],
+    }
+
+
+_TOKENS = ("input", "cache_read", "output", "reasoning")
+
+
+def _sum(total: float | None, known: int, started: int) -> Row:
+    """A sum with how many started trials it knows of; null when it knows of none."""
+    return {"sum": total, "known": known, "unknown": max(0, started - known)}
+
+
+def _partition(trials: Sequence[Row]) -> list[Row]:
+    """Every trial in exactly one class, so that the counts add up to the trials given."""
+    members: dict[str, list[Row]] = defaultdict(list)
+    for trial in trials:
+        members[trial["result"]].append(trial)
+    return [
+        {
+            "result": result,
+            "label": words.result_label(result),
+            "meaning": words.RESULTS.get(result, ("", ""))[1],
+            "count": len(members[result]),
+            "trials": [t["trial"] for t in members[result] if t["trial"] is not None],
+        }
+        for result in sorted(members, key=words.result_order)
+    ]
+
+
+def _outcomes(trials: Sequence[Row]) -> list[Row]:
+    """How the trials ended; one that has no outcome stands under its state."""
+    order = [*words.OUTCOMES, *words.RESULTS]
+    counted = _counted(trials, lambda t: t["outcome"] if t["outcome"] is not None else t["state"])
+    known = [name for name in order if name in counted]
+    return [{"outcome": n, "count": counted[n]} for n in [*known, *sorted(set(counted) - set(known))]]
+
+
+def _counted(items: Sequence[Row], key: Callable[[Row], str]) -> dict[str, int]:
+    counts: dict[str, int] = defaultdict(int)
+    for item in items:
+        counts[key(item)] += 1
+    return dict(sorted(counts.items()))
+
+
+def _grid(cells: list[Row], trials: list[Row]) -> list[Row]:
+    """One entry a task, with one cell a harness, both in the plan's order."""
+    results: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for trial in trials:
+        results[trial["task"], trial["harness"]].append(trial)
+    grid: dict[str, Row] = {}
+    for cell in cells:
+        task = grid.setdefault(
+            cell["task"],
+            {"task": cell["task"], "task_digest": cell["task_digest"], "scorer_digest": cell["scorer_digest"],
+             "cells": []},
+        )  # fmt: skip
+        own = results[cell["task"], cell["harness"]]
+        task["cells"].append(
+            {
+                "harness": cell["harness"],
+                "planned": cell["planned"],
+                "scored": cell["scored"],
+                "passed": cell["passed"],
+                "mean": cell["mean"],
+                "results": {p["result"]: p["count"] for p in _partition(own)},
+                "agent_median_ns": cell["agent_median_ns"],
+                "input_tokens": cell["input"],
+                "output_tokens": cell["output"],
+                "cost_usd": cell["cost_usd"],
+                "cost_unknown": cell["cost_unknown"],
+            }
+        )
+    return list(grid.values())
+
+
+def _reason(trial: Row) -> Row:
+    """Why a trial has no counted score: what it ended with, or what the scorer said of its own failure."""
+    keys = ("trial", "harness", "task", "attempt", "result", "outcome", "score_status", "score")
+    return {**{k: trial[k] for k in keys}, "reason": trial["reason"] or trial["score_reason"]}
+
+
+def _fired(trial: Row) -> Row:
+    """Which limit ended a trial: its name, its value, what was measured, and the unit of both."""
+    return {
+        **{k: trial[k] for k in ("trial", "harness", "task", "attempt", "outcome")},
+        **trial["limit_fired"],
+    }
+
+
+def _not_enforced(enforcement: list[Row], trials: list[Row]) -> list[Row]:
+    """What sandboxes did not hold, or held only as best they could, with the number of trials it concerns."""
+    concerned: dict[tuple[str, str, str, str | None], set[str]] = defaultdict(set)
+    spoken: set[tuple[str, str]] = set()
+    for e in enforcement:
+        spoken.add((e["trial"], e["name"]))
+        if e["status"] != "enforced":
+            concerned[e["sandbox"], e["name"], e["status"], e["by"]].add(e["trial"])
+    for trial in trials:
+        for name in trial["not_enforced"] or []:
+            if (trial["trial"], name) not in spoken:
+                concerned["", name, "not enforced", None].add(trial["trial"])
+    order = sorted(concerned, key=lambda k: (k[2] != "not enforced", k[1], k[0], k[3] or ""))
+    return [
+        {"name": k[1], "status": k[2], "by": k[3], "sandbox": k[0] or None, "trials": len(concerned[k])}
+        for k in order
+    ]
+
+
+def _flags(trials: list[Row]) -> list[Row]:
+    members: dict[str, list[str]] = defaultdict(list)
+    for trial in trials:
+        for flag in trial["flags"] or []:
+            members[flag].append(trial["trial"])
+    return [{"flag": flag, "count": len(members[flag]), "trials": members[flag]} for flag in sorted(members)]
+
+
+def _too_new(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Event types that a later hemra wrote in a version that this one does not know."""
+    newest: dict[str, int] = {}
+    for kind, v in SCHEMAS:
+        newest[kind] = max(v, newest.get(kind, 0))
+    found = rows(connection, "SELECT DISTINCT type, v FROM events WHERE data IS NOT NULL ORDER BY type, v")
+    return [f"{f['type']} version {f['v']}" for f in found if f["v"] > newest.get(f["type"], f["v"])]
+
+
+def _retry_causes(outcomes: dict[str, int]) -> str:
+    """`2 tries were run again (2 infra error)`; what was only interrupted and resumed is not counted here."""
+    chosen = {o: n for o, n in outcomes.items() if o not in ("interrupted", "cancelled")}
+    if not chosen:
+        return ""
+    tries = sum(chosen.values())
+    causes = ", ".join(f"{n} {words.result_label(o)}" for o, n in chosen.items())
+    return f"{tries} {'try was' if tries == 1 else 'tries were'} run again ({causes})"
+
+
+def _warnings(report: Row, notes: list[Row], too_new: list[str]) -> list[str]:
+    """What a reader must know before using the figures, one sentence each."""
+    out = []
+    if report["status"] != "finished":
+        out.append(f"The run is {words.STATUSES[report['status']]}.")
+    for h in report["harnesses"]:
+        if h["planned"] and h["coverage"] < COVERAGE_LIMIT:
+            out.append(
+                f"{h['name']}: {h['scored']} of {h['planned']} planned trials are scored, on "
+                f"{h['tasks_scored']} of {h['tasks']} tasks. Do not rank it by its scored-only figure."
+            )
+        if retried := _retry_causes(h["retries"]["outcomes"]):
+            out.append(f"{h['name']}: {retried}; retries can shift scores.")
+    if len({h["coverage"] for h in report["harnesses"]}) > 1:
+        out.append("The harnesses lack different shares of their scores: scored-only figures are biased.")
+    codes: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for note in notes:
+        if note["level"] in ("warning", "error"):
+            codes[note["code"], note["text"]].append(note)
+    for (code, text), members in codes.items():
+        times = f" ({len(members)} times)" if len(members) > 1 else ""
+        out.append(f"{code}: {text}{times}")
+    if too_new:
+        out.append(f"Events of a later hemra are read as far as they are known: {', '.join(too_new)}.")
+    return out

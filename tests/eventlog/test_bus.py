@@ -1,0 +1,274 @@
+"""The bus: private addresses, many requests answered at once, nng's own sockets at either end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from eventlog import bus
+from eventlog.bus import MAX_REQUEST, Address, BusError, Server, address_of
+from eventlog.bus_peer import Requester, Unreachable, Waker
+from eventlog.errors import StreamBusy
+
+
+@pytest.fixture
+def address() -> Iterator[Address]:
+    """Free socket paths, short enough whatever the test's own folder is called."""
+    with tempfile.TemporaryDirectory(prefix="hb-", dir="/tmp") as folder:
+        base = Path(folder)
+        yield Address(base / "x.req", base / "x.pub", base / "x.start")
+
+
+class Echo:
+    """A server in a thread that answers every request with its own body, reversed."""
+
+    def __init__(self, address: Address) -> None:
+        self.server = Server(address)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for request in self.server.receive(0.02):
+                self.server.answer(request, request.body[::-1])
+
+    def __enter__(self) -> Echo:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.server.close()
+
+
+def soon(seconds: float = 5.0) -> float:
+    """A deadline."""
+    return time.monotonic() + seconds
+
+
+def ask_once(address: Address, body: bytes) -> bytes:
+    """The answer to one request over a connection of its own."""
+    requester = Requester(address.requests, soon())
+    try:
+        return requester.request(body, soon())
+    finally:
+        requester.close()
+
+
+def test_address_is_the_same_for_all_and_short(tmp_path: Path) -> None:
+    """If this failed, producers would not find the recorder, or a deep store path would break nng."""
+    deep = tmp_path / ("d" * 200) / "store"
+    deep.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(deep)
+    one = address_of(deep, "run")
+    assert one == address_of(link, "run")
+    assert len({one.requests, address_of(deep, "other").requests, address_of(tmp_path, "run").requests}) == 3
+    assert all(len(os.fsencode(path)) <= bus.MAX_PATH for path in one)
+    assert one.requests.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("kind", ["open to others", "a link", "a file"])
+def test_a_runtime_folder_of_another_shape_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """If this failed, another user could plant the folder and read or forge events."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    place = tmp_path / "hemra"
+    if kind == "open to others":
+        place.mkdir()
+        place.chmod(0o755)
+    elif kind == "a link":
+        (tmp_path / "real").mkdir(mode=0o700)
+        place.symlink_to(tmp_path / "real")
+    else:
+        place.touch()
+    with pytest.raises(BusError, match=str(place)):
+        address_of(tmp_path, "run")
+
+
+def test_a_runtime_folder_that_is_too_long_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this failed, a long XDG_RUNTIME_DIR would make every run impossible."""
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    assert not address_of(tmp_path, "run").requests.is_relative_to(long)
+
+
+def test_requests_that_wait_are_taken_together_and_each_gets_its_answer(address: Address) -> None:
+    """If this failed, there would be no group commit, or producers would get each other's answers."""
+    server = Server(address)
+    try:
+        with ThreadPoolExecutor(40) as pool:
+            bodies = [b"request %d" % n for n in range(40)]
+            asked = [pool.submit(ask_once, address, body) for body in bodies]
+            taken = []
+            while len(taken) < 40:
+                more = server.receive(5.0)
+                assert more
+                taken += more
+            for request in reversed(taken):
+                server.answer(request, request.body.upper())
+            assert [a.result() for a in asked] == [b.upper() for b in bodies]
+    finally:
+        server.close()
+
+
+def test_pynng_itself_can_ask_and_subscribe(address: Address) -> None:
+    """If this failed, the recorder's sockets would not be nng on the wire."""
+    import pynng
+
+    with (
+        Echo(address) as echo,
+        pynng.Req0(recv_timeout=5000, send_timeout=5000) as req,
+        pynng.Sub0(recv_timeout=100) as sub,
+    ):
+        req.dial(f"ipc://{address.requests}", block=True)
+        req.send(b"abc")
+        assert req.recv() == b"cba"
+        sub.subscribe(b"")
+        sub.dial(f"ipc://{address.wakes}", block=True)
+        until = soon()
+        while time.monotonic() < until:
+            echo.server.wake()
+            try:
+                assert sub.recv()
+            except pynng.Timeout:
+                continue  # the subscription had not arrived yet
+            break
+        else:
+            pytest.fail("no wake-up came")
+
+
+def test_our_ends_talk_to_pynng_itself(address: Address) -> None:
+    """If this failed, producers and followers would not be nng on the wire."""
+    import pynng
+
+    with (
+        pynng.Rep0(listen=f"ipc://{address.requests}", recv_timeout=5000) as rep,
+        pynng.Pub0(listen=f"ipc://{address.wakes}") as pub,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        requester = Requester(address.requests, soon())
+        for body in (b"x", os.urandom(300_000)):
+            answer = pool.submit(requester.request, body, soon())
+            rep.send(rep.recv()[::-1])
+            assert answer.result() == body[::-1]
+        requester.close()
+        waker = Waker(address.wakes)
+        woken = pool.submit(waker.wait, 5.0)
+        while not woken.done():
+            pub.send(b"+")
+            time.sleep(0.01)
+        assert woken.result() is True
+        waker.close()
+
+
+def test_what_is_too_large_is_refused_before_it_is_sent(address: Address) -> None:
+    """If this failed, nng would close the connection without a word and the producer would resend for ever."""
+    with Echo(address):
+        requester = Requester(address.requests, soon())
+        with pytest.raises(ValueError, match="too large"):
+            requester.request(b"x" * MAX_REQUEST, soon())
+        largest = b"y" * (MAX_REQUEST - 4)
+        assert requester.request(largest, soon()) == largest
+        requester.close()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\0SP\0\0\x30\0\0" + b"\x01" + (1 << 40).to_bytes(8, "big"),
+        b"\0SP\0\0\x30\0\0" + b"\x01" + (3).to_bytes(8, "big") + b"abc",
+        b"\0SP\0\0\x30\0\0" + b"\xff" * 64,
+        b"\0SP\0\0\x20\0\0",
+    ],
+)
+def test_garbage_on_the_socket_harms_nobody(address: Address, raw: bytes) -> None:
+    """If this failed, any process of the user could end a run's recorder."""
+    with Echo(address):
+        with socket.socket(socket.AF_UNIX) as rogue:
+            rogue.connect(str(address.requests))
+            rogue.sendall(raw)
+            requester = Requester(address.requests, soon())
+            assert requester.request(b"still here", soon()) == b"ereh llits"
+            requester.close()
+
+
+def test_a_second_server_is_refused_and_a_dead_ones_socket_taken_over(address: Address) -> None:
+    """If this failed, two recorders could listen at once, or none after a kill."""
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(address.requests))  # a socket file that nobody listens on, as kill -9 leaves it
+    with Echo(address), pytest.raises(StreamBusy):
+        Server(address)
+
+
+def test_nobody_there_and_no_answer_end_in_time(address: Address) -> None:
+    """If this failed, a producer without a recorder would wait for ever."""
+    with pytest.raises(Unreachable):
+        Requester(address.requests, soon(1))
+    server = Server(address)
+    try:
+        requester = Requester(address.requests, soon())
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="in time"):
+            requester.request(b"never answered", soon(0.3))
+        assert time.monotonic() - began < 3
+    finally:
+        server.close()
+
+
+def test_a_waker_stops_when_told_and_notices_the_recorders_end(address: Address) -> None:
+    """If this failed, `tail -f` could not be ended, or would sleep through a restart."""
+    with Echo(address):
+        waker = Waker(address.wakes)
+        stop = threading.Event()
+        threading.Timer(0.1, stop.set).start()
+        began = time.monotonic()
+        assert waker.wait(30.0, stop) is False
+        assert time.monotonic() - began < 1
+        assert waker.wait(0.01) is False
+    with pytest.raises(Unreachable):
+        waker.wait(5.0)
+    waker.close()
+
+
+def test_ctrl_c_ends_a_wait_for_an_answer(address: Address) -> None:
+    """If this failed, a person could not stop a producer whose recorder hangs."""
+    server = Server(address)
+    script = (
+        "import sys, time; from pathlib import Path; from eventlog.bus_peer import Requester\n"
+        "r = Requester(Path(sys.argv[1]), time.monotonic() + 9)\nprint('asking', flush=True)\n"
+        "r.request(b'x', time.monotonic() + 60)"
+    )
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", script, str(address.requests)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert server.receive(5.0)
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            process.wait(10)
+            assert time.monotonic() - began < 2
+            assert process.returncode in (-signal.SIGINT, 130)
+    finally:
+        server.close()

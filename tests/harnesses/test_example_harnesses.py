@@ -1,0 +1,114 @@
+"""The examples and the SDK, run as the real programs they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from eventlog.schemas.base import EventData
+from eventlog.schemas.conversation import MessageRecorded, ToolCalled, ToolReturned
+from harnesses.base import Conclusion
+from harnesses.registry import load_harness
+from tests.harnesses.trial_inputs import trial_input
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "harnesses"
+
+
+def carried_out(
+    ref: Path, tmp_path: Path
+) -> tuple[list[EventData], Conclusion, subprocess.CompletedProcess[bytes]]:
+    """Run a harness once, without HEMRA's engine, and read what it said."""
+    for name in ("workspace", "home", "harness"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "workspace" / 'a "file"\\with\todd name').write_text("x", encoding="utf-8")
+    harness = load_harness(str(ref))
+    launch = harness.launch(
+        trial_input(
+            workspace=str(tmp_path / "workspace"),
+            home=str(tmp_path / "home"),
+            harness_dir=str(tmp_path / "harness"),
+        )
+    )
+    for name, content in launch.files.items():
+        (tmp_path / "harness" / name).write_bytes(content)
+    done = subprocess.run(
+        launch.argv,
+        input=launch.stdin,
+        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"} | launch.env,
+        cwd=tmp_path / "workspace",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    interpreter = harness.interpreter()
+    events = interpreter.feed("stdout", done.stdout)
+    rest, conclusion = interpreter.finish(done.returncode, None)
+    return events + rest, conclusion, done
+
+
+@pytest.mark.parametrize("name", ["python-agent", "bash-agent"])
+def test_an_example_agent_speaks_the_protocol(name: str, tmp_path: Path) -> None:
+    """People copy the examples: each must be understood to its last line, odd file names included."""
+    if name == "bash-agent" and shutil.which("bash") is None:
+        pytest.skip("needs bash")
+    events, conclusion, done = carried_out(EXAMPLES / name, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (conclusion.unrecognised, conclusion.flags, conclusion.outcome) == (0, [], None)
+    assert conclusion.final_text is not None
+    assert 'a "file"\\with\todd name' in conclusion.final_text
+    calls = [event for event in events if isinstance(event, ToolCalled)]
+    results = [event for event in events if isinstance(event, ToolReturned)]
+    assert [call.name for call in calls] == ["terminal"]
+    assert [(result.call, result.ok) for result in results] == [(calls[0].call, True)]
+    assert [event.final for event in events if isinstance(event, MessageRecorded)] == [False, True]
+
+
+def test_the_shell_example_answers_with_what_it_prints(tmp_path: Path) -> None:
+    """The simplest harness file there is must work as its comment says."""
+    _, conclusion, done = carried_out(EXAMPLES / "shell.yaml", tmp_path)
+    assert done.returncode == 0
+    assert conclusion.final_text is not None
+    assert "odd name" in conclusion.final_text
+
+
+AGENT = """
+import sys, subprocess
+from hemra_protocol import Trial
+trial = Trial("t", "1")
+print("a stray print")
+subprocess.run(["echo", "a stray child"])
+trial.message("half an emoji \\ud83d and a line\\nbreak")
+call = trial.call("terminal", {"command": "false"})
+trial.result(call, None, None)
+try:
+    trial.terminal("sleep 30", timeout=0.2)
+except subprocess.TimeoutExpired:
+    pass
+trial.terminal("printf '\\\\377'; exit 3")
+trial.usage(model="m", input_tokens=2)
+trial.final("x" * 300_000)
+"""
+
+
+def test_the_sdk_keeps_its_stream_clean(tmp_path: Path) -> None:
+    """A stray print or a child that writes to stdout must not break the lines of the protocol."""
+    (tmp_path / "agent.py").write_text(AGENT, encoding="utf-8")
+    (tmp_path / "harness.yaml").write_text(
+        'name: t\nkind: protocol\ncommand: ["{python}", agent.py]\n', encoding="utf-8"
+    )
+    events, conclusion, done = carried_out(tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"a stray print" in done.stderr
+    assert b"a stray child" in done.stderr
+    assert (conclusion.unrecognised, conclusion.flags) == (0, [])
+    assert conclusion.final_text == "x" * 300_000
+    assert conclusion.usage is not None
+    assert conclusion.usage.input_tokens == 2
+    assert [e.ok for e in events if isinstance(e, ToolReturned)] == [None, False, False]
+    assert [e.turn for e in events if isinstance(e, ToolCalled)] == [1, 1, 1]
+    texts = [event.text for event in events if isinstance(event, MessageRecorded)]
+    assert texts[0] == "half an emoji \ud83d and a line\nbreak"

@@ -1,0 +1,346 @@
+"""Whole runs in this process: what is recorded of them, whatever the harness, the task or we ourselves do."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventlog.reader import stream_state
+from eventlog.schemas.runs import Limits
+from eventlog.store import Store
+from eventlog.verify import verify
+from hemra.engine import begin as begin_module
+from hemra.engine import schedule, trial
+from hemra.engine.begin import begin
+from hemra.engine.plan import Plan, make_plan
+from hemra.engine.progress import Quiet
+from hemra.engine.request import RunRequest
+from hemra.engine.run import RunResult, start
+from tests.hemra.engine_driver import events, final_states, make_harness, make_task
+
+DONE = "touch done"
+
+
+class Room:
+    """A store and datasets in a folder with a space in its name."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = Store.open(root / "my store", create=True)
+        self.tasks = root / "my tasks"
+
+    def task(self, name: str = "one", **files: str) -> None:
+        """Add a task."""
+        make_task(self.tasks, name, **files)
+
+    def harness(self, name: str, script: str, **more: Any) -> str:
+        """Add a harness file."""
+        return make_harness(self.root / "harness files", name, script, **more)
+
+    def plan(self, *harnesses: str, **more: Any) -> Plan:
+        """Plan all tasks."""
+        return make_plan(self.store, RunRequest(dataset=str(self.tasks), harnesses=list(harnesses), **more))
+
+    def run(self, *harnesses: str, progress: Any = None, **more: Any) -> RunResult:
+        """Plan and carry out."""
+        return start(self.store, self.plan(*harnesses, **more), progress or Quiet())
+
+    def only(self, result: RunResult) -> dict[str, Any]:
+        """The final state of a run's only trial."""
+        [state] = final_states(self.store, result.run).values()
+        return state
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
+    """A fresh room; repeats wait for no real time."""
+    monkeypatch.setattr(schedule, "BACKOFF_DEFAULT_SECONDS", 0.01)
+    return Room(tmp_path / "ünï test")
+
+
+def test_a_run_from_end_to_end(room: Room) -> None:
+    """The spine of the product: a plan, trials in order, scores, and a sealed log that proves it."""
+    room.task("a task/with späces")
+    room.task("b")
+    result = room.run(room.harness("good", DONE), room.harness("bad", "true"), attempts=2, jobs=2)
+    assert (result.outcomes, result.unscored, result.exit_code) == ({"completed": 8}, 0, 0)
+    store, run = room.store, result.run
+    queued = [
+        (d["task"], d["harness"], d["attempt"], d["position"]) for _, d in events(store, run, "trial.queued")
+    ]
+    assert queued[:4] == [
+        ("a task/with späces", "good", 1, 1), ("a task/with späces", "bad", 1, 2),
+        ("b", "good", 1, 3), ("b", "bad", 1, 4),
+    ]  # fmt: skip
+    states = final_states(store, run)
+    assert {trial: state["reward"] for trial, state in states.items()} == {
+        f"000{position}": 1.0 if harness == "good" else 0.0 for _, harness, _, position in queued
+    }
+    assert stream_state(store, run).finished
+    assert verify(store).ok
+    [(_, finished)] = events(store, run, "run.finished")
+    assert (finished["outcomes"], finished["trials"], finished["scored"]) == ({"completed": 8}, 8, 8)
+    assert finished["duration_ns"] > 0
+
+
+def test_every_phase_is_timed_and_in_order(room: Room) -> None:
+    """Where the time of a trial went would be unknown, or counted to the harness."""
+    room.task()
+    result = room.run(room.harness("slow", "sleep 0.3; touch done"))
+    state = room.only(result)
+    phases = [d["phase"] for _, d in events(room.store, result.run, "trial.phase_finished")]
+    assert (
+        phases == ["create", "prepare", "run", "stop", "store", "score", "destroy"] == list(state["phases"])
+    )
+    assert all(ns >= 0 for ns in state["phases"].values())
+    assert 300e6 <= state["agent_ns"] <= state["phases"]["run"] <= state["duration_ns"]
+    assert sum(state["phases"].values()) <= state["duration_ns"]
+
+
+def test_trial_events_begin_with_started_and_end_with_finished(room: Room) -> None:
+    """What a try recorded before its start or after its end would be counted to another try."""
+    room.task()
+    result = room.run(room.harness("good", "echo hello; touch done"))
+    types = [e.type for e in _all(room.store, result.run) if e.trial == "0001"]
+    assert types[:2] == ["trial.queued", "trial.started"]
+    assert types[-1] == "trial.finished"
+    assert {"sandbox.created", "harness.started", "terminal.output", "harness.exited", "artifact.stored",
+            "score.recorded", "sandbox.destroyed"} < set(types)  # fmt: skip
+
+
+def _all(store: Store, run: str) -> list[Any]:
+    from eventlog.reader import read
+
+    return list(read(store, run))
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "outcome", "reward", "flag"),
+    [
+        ("touch done; exit 3", {}, "completed", 1.0, "nonzero_exit"),
+        ("kill -SEGV $$", {}, "harness_error", 0.0, "ended_by_signal"),
+        ("touch done; sleep 60", {"wall_seconds": 0.5}, "timeout", 1.0, None),
+        ("yes", {"output_bytes": 100_000}, "output_limit", 0.0, None),
+        ("touch done; setsid sleep 600 & true", {}, "completed", 1.0, "leftover_processes"),
+    ],
+)
+def test_how_a_harness_ends(
+    room: Room, script: str, limits: dict[str, Any], outcome: str, reward: float, flag: str | None
+) -> None:
+    """An exit code would decide the score, or a limit or a crash would pass as an ordinary end."""
+    room.task()
+    result = room.run(room.harness("odd", script), limits=Limits(**limits))
+    state = room.only(result)
+    assert (state["outcome"], state["reward"], state["scored"]) == (outcome, reward, True)
+    assert flag is None or flag in state["flags"]
+    if limits:
+        assert state["limit"]["value"] == next(iter(limits.values()))
+        assert state["limit"]["measured"] >= state["limit"]["value"]
+
+
+def test_a_task_that_cannot_be_prepared_is_tried_again_and_costs_no_other(room: Room) -> None:
+    """A failure of our side would count as a loss of the harness, or end the run."""
+    room.task("bad", prepare_py="def prepare(workspace, seed):\n    raise ValueError('no fixture server')\n")
+    room.task("good")
+    result = room.run(room.harness("h", DONE))
+    assert result.outcomes == {"completed": 1, "setup_error": 1}
+    assert (result.unscored, result.exit_code) == (1, 3)
+    states = final_states(room.store, result.run)
+    assert (states["0001"]["try_no"], states["0001"]["scored"], states["0001"]["reward"]) == (2, False, None)
+    assert "no fixture server" in states["0001"]["reason"]
+    [(trial_id, retried)] = events(room.store, result.run, "trial.retried")
+    assert (trial_id, retried["try_no"], retried["outcome"]) == ("0001", 1, "setup_error")
+
+
+def test_a_fault_of_ours_is_recorded_and_kept_to_its_trial(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One exception in our code would take the whole run with it, or vanish."""
+    room.task("a")
+    room.task("b")
+    real = trial.snapshot
+    calls = []
+
+    def broken(workspace: str) -> Any:
+        calls.append(workspace)
+        if "0001" in workspace:
+            raise KeyError("oops")
+        return real(workspace)
+
+    monkeypatch.setattr(trial, "snapshot", broken)
+    result = room.run(room.harness("h", DONE), retries=0)
+    assert result.outcomes == {"completed": 1, "infra_error": 1}
+    state = final_states(room.store, result.run)["0001"]
+    assert state["reason"] == "KeyError: 'oops'"
+    notes = [d for t, d in events(room.store, result.run, "note.recorded") if t == "0001"]
+    assert [note["code"] for note in notes] == ["trial_broke"]
+    assert "Traceback" in notes[0]["details"]
+
+
+def test_a_verifier_that_fails_leaves_the_trial_unscored(room: Room) -> None:
+    """A bug of a verifier would become a score of 0."""
+    room.task(verifier_py="def verify(workspace, trace):\n    return {'status': 'PASS', 'score': 7}\n")
+    result = room.run(room.harness("h", DONE))
+    state = room.only(result)
+    assert (state["outcome"], state["scored"], state["score_status"], state["reward"]) == (
+        "completed", False, "VERIFIER_ERROR", None,
+    )  # fmt: skip
+    assert result.exit_code == 3
+
+
+def test_harnesses_face_the_same_values(room: Room) -> None:
+    """Harnesses would be compared on different draws."""
+    room.task(
+        prepare_py="def prepare(workspace, seed):\n    return {'number': seed % 1000}\n",
+        instruction_md="The number is {{number}}.",
+    )
+    result = room.run(room.harness("h", DONE), room.harness("k", DONE), attempts=2)
+    told = [(d["attempt"], d["instruction"]) for _, d in events(room.store, result.run, "trial.started")]
+    assert len(told) == 4
+    assert len(set(told)) == 2
+
+
+def test_what_a_harness_changed_is_kept(room: Room) -> None:
+    """Nobody could see afterwards what a harness left behind."""
+    folder = make_task(room.tasks, "files")
+    (folder / "fixture").mkdir()
+    (folder / "fixture" / "old.txt").write_text("old")
+    (folder / "fixture" / "gone.txt").write_text("gone")
+    script = "echo new > new.txt; echo more >> old.txt; rm gone.txt; head -c 2000000 /dev/zero > big"
+    result = room.run(room.harness("h", script))
+    stored = {d["name"]: d for _, d in events(room.store, result.run, "artifact.stored")}
+    assert set(stored) == {"changes.json", "workspace/new.txt", "workspace/old.txt"}
+    assert room.store.blobs.get(stored["workspace/old.txt"]["blob"]) == b"oldmore\n"
+    import json
+
+    listing = json.loads(room.store.blobs.get(stored["changes.json"]["blob"]))
+    assert [(e["path"], e["kept"]) for e in listing["added"]] == [("big", False), ("new.txt", True)]
+    assert [e["path"] for e in listing["deleted"]] == ["gone.txt"]
+
+
+def test_secrets_of_the_environment_are_nowhere_in_the_store(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that a harness echoes, splits, encodes or writes to a file would be published."""
+    key = "sk-test-0123456789abcdef0123456789abcdef"
+    monkeypatch.setenv("FAKE_KEY", key)
+    room.task()
+    script = (
+        "env; echo $MODEL_KEY >&2; echo $MODEL_KEY | base64; printf 'sk-test-0123456789'; sleep 0.2;"
+        "echo 'abcdef0123456789abcdef'; echo $MODEL_KEY > done"
+    )
+    result = room.run(room.harness("leaky", script, env={"MODEL_KEY": "$FAKE_KEY"}))
+    assert room.only(result)["reward"] == 1.0
+    [(_, started)] = events(room.store, result.run, "harness.started")
+    assert "MODEL_KEY" in started["environment"]
+    import zstandard
+
+    hits = []
+    for path in room.store.path.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            if path.suffix == ".zst":
+                data = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+            hits += [path for form in (key, "c2stdGVzdC0wMTIz") if form.encode() in data]
+    assert hits == []
+    output = [d["data"] for _, d in events(room.store, result.run, "terminal.output")]
+    assert any("[redacted:FAKE_KEY]" in text for text in output)
+
+
+class Angry(Quiet):
+    """A watcher that cannot be told anything."""
+
+    def trial_started(self, trial: str, **_: Any) -> None:
+        """Fails."""
+        raise OSError("no terminal")
+
+
+def test_a_watcher_that_fails_costs_no_trial(room: Room) -> None:
+    """A closed terminal would end a run."""
+    room.task()
+    assert room.run(room.harness("h", DONE), progress=Angry()).outcomes == {"completed": 1}
+
+
+def test_runs_that_begin_in_the_same_instant_have_ids_of_their_own(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs would write into the same log."""
+    room.task()
+    plan = room.plan("nop")
+    drawn = iter(["20261130-194512-0k4x7q"] * 30 + [f"20261130-194512-0k4x{n:02d}" for n in range(30)])
+    lock = threading.Lock()
+
+    def same_for_a_while() -> str:
+        with lock:
+            return next(drawn)
+
+    monkeypatch.setattr(begin_module, "new_run_id", same_for_a_while)
+    runs: list[str] = []
+    threads = [threading.Thread(target=lambda: runs.append(begin(room.store, plan))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(runs)) == 6
+    for run in runs:
+        [(_, planned)] = events(room.store, run, "run.planned")
+        assert planned["run"] == run
+
+
+@pytest.mark.parametrize("outcome", ["auth_error", "quota_error"])
+def test_a_key_that_does_not_work_stops_the_run_early(
+    room: Room, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    """A night of trials would be spent on a wrong key, and its trials would count as losses."""
+    from harnesses.base import Conclusion
+    from harnesses.command import CommandInterpreter
+
+    for number in range(6):
+        room.task(f"t{number}")
+    said = Conclusion(outcome=outcome, reason="HTTP 402 from the endpoint")
+    monkeypatch.setattr(CommandInterpreter, "finish", lambda *_: ([], said))
+    result = room.run(room.harness("h", DONE))
+    assert (result.cancelled, result.exit_code, result.outcomes) == (True, 1, {outcome: 3, "not_started": 3})
+    assert result.reason is not None
+    assert "HTTP 402" in result.reason
+    state = final_states(room.store, result.run)["0001"]
+    # The scorer ran and its word is kept, and does not count.
+    assert (state["score_status"], state["scored"], state["reward"]) == ("PASS", False, None)
+    monkeypatch.undo()
+    from hemra.engine.run import resume
+
+    assert resume(room.store, result.run, Quiet()).outcomes == {"completed": 6}
+
+
+def test_a_provider_that_comes_back_gets_a_second_try(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One overloaded minute of a provider would cost a trial."""
+    from harnesses.base import Conclusion
+    from harnesses.command import CommandInterpreter
+
+    room.task()
+    answers = iter([Conclusion(outcome="provider_error", reason="HTTP 529"), Conclusion()])
+    monkeypatch.setattr(CommandInterpreter, "finish", lambda *_: ([], next(answers)))
+    monkeypatch.setattr(schedule, "BACKOFF_SECONDS", {})
+    result = room.run(room.harness("h", DONE))
+    assert room.only(result)["try_no"] == 2
+    [(_, retried)] = events(room.store, result.run, "trial.retried")
+    assert (retried["outcome"], retried["reason"]) == ("provider_error", "HTTP 529")
+
+
+def test_an_event_that_cannot_be_written_ends_its_trial_and_not_the_run(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One odd value of an adapter would stop the whole run as if the disk were full."""
+    from eventlog.schemas.conversation import NoteRecorded
+    from harnesses.base import Conclusion
+    from harnesses.command import CommandInterpreter
+
+    room.task("a")
+    room.task("b")
+    odd = iter([[NoteRecorded(level="info", code="odd", text="x", details=object())], []])
+    monkeypatch.setattr(CommandInterpreter, "finish", lambda *_: (next(odd), Conclusion()))
+    result = room.run(room.harness("h", DONE), retries=0)
+    assert result.outcomes == {"completed": 1, "infra_error": 1}

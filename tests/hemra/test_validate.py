@@ -1,0 +1,143 @@
+"""Validation: what is wrong with a task is found before anyone runs it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hemra.datasets import imports
+from hemra.datasets.load import bundled_root
+from hemra.datasets.validate import validate
+from hemra.errors import NotFound
+from tests.hemra.task_folders import PASSING, make_task
+
+
+def found(path: Path) -> list[tuple[str, str]]:
+    """Level and text of every finding."""
+    return [(finding.level, finding.text) for finding in validate(path)]
+
+
+@pytest.mark.parametrize("below", ["", "_template", "t01_terminal_smoke", "t02_file_read/t01_read_head"])
+def test_bundled_tasks_have_no_finding(below: str) -> None:
+    """The suite would be shipped with a broken task."""
+    assert validate(bundled_root() / below) == []
+
+
+def test_valid_task_has_no_finding(tmp_path: Path) -> None:
+    """Every author would be bothered with false alarms."""
+    make_task(
+        tmp_path,
+        "x y/ä",
+        instruction="Read `data/{{name}}`, `./data/a.txt`, `data/`, run `ls -la`, `python3 -m x`, see `http://a.b/c.html`.",
+        prepare="def prepare(workspace, seed):\n    return {'name': 'a.txt'}\n",
+        **{"fixture/data/a.txt": "x"},
+    )
+    assert validate(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "level", "told"),
+    [
+        ({"yaml": "id: demo/one\n"}, "error", "task.yaml: missing required field version"),
+        ({"verifier": PASSING}, "error", "passes an empty workspace"),
+        ({"verifier": "def verify(workspace, trace):\n    return 1\n"}, "error", "must return a dict"),
+        ({"verifier": "def check():\n    pass\n"}, "error", "AttributeError"),
+        ({"verifier": "import numpy\n"}, "error", "verifier.py, line 1: imports numpy"),
+        ({"verifier": "def verify(:\n"}, "error", "verifier.py: is not Python"),
+        ({"prepare": "from yaml import safe_load\n"}, "error", "prepare.py, line 1: imports yaml"),
+        (
+            {"prepare": "def prepare(workspace, seed):\n    return 5\n"},
+            "error",
+            "prepare.py must return a dict",
+        ),
+        ({"instruction": "Read {{name}}."}, "error", "placeholder {{name}} has no value"),
+        ({"instruction": "Read `data.csv`."}, "warning", "`data.csv`"),
+        ({"instruction": "Read `a/b/`."}, "warning", "`a/b/`"),
+        ({"fixture/big.txt": "x" * 102_401}, "error", "fixture/big.txt: 102401 bytes"),
+        ({"solution/solve.py": "import requests\n"}, "error", "solution/solve.py, line 1: imports requests"),
+    ],
+)
+def test_each_mistake_is_found(tmp_path: Path, files: dict[str, str], level: str, told: str) -> None:
+    """A broken task would be pinned and run."""
+    make_task(tmp_path, **files)
+    assert any(got == level and told in text for got, text in found(tmp_path)), found(tmp_path)
+
+
+def test_missing_solution_and_contradicting_tools(tmp_path: Path) -> None:
+    """Nobody would know whether the task can be solved, or what it allows."""
+    folder = make_task(tmp_path)
+    (folder / "solution/solve.py").unlink()
+    with (folder / "task.yaml").open("a") as file:
+        file.write("allowed_tools: [terminal]\nforbidden_tools: [terminal, patch]\n")
+    texts = [text for _, text in found(tmp_path)]
+    assert [text.split(":")[0] for text in texts] == ["lacks solution/solve.py", "task.yaml"]
+    assert "terminal both allowed and forbidden" in texts[1]
+
+
+def test_absent_files_are_not_missed(tmp_path: Path) -> None:
+    """A task about a missing file could never be without a warning."""
+    make_task(
+        tmp_path,
+        instruction="Read `gone.txt` and `{{other}}`, then write `out.txt`.",
+        prepare="def prepare(workspace, seed):\n    return {'other': 'lost.txt'}\n",
+        yaml="id: demo/one\nversion: 1\ntitle: T\ndifficulty: 1\nabsent_files: [gone.txt, '{{other}}']\n",
+    )
+    assert [text for _, text in found(tmp_path)] == [
+        "instruction.md speaks of `out.txt`, which neither fixture/ nor prepare.py makes "
+        "(list it under absent_files if it is not to be there)"
+    ]
+
+
+def test_one_broken_task_hides_no_other(tmp_path: Path) -> None:
+    """An author would have to validate once for every mistake."""
+    make_task(tmp_path, "a/one", yaml="id: 5\n")
+    make_task(tmp_path, "a/two", instruction="Read {{x}}.")
+    make_task(tmp_path, "A/two")
+    make_task(tmp_path, "b/three")
+    tasks = [finding.task for finding in validate(tmp_path)]
+    assert f"{tmp_path.name}/a/one" in tasks
+    assert "a/two" in tasks
+    assert any("is also the id of" in text for _, text in found(tmp_path))
+    assert "b/three" not in tasks
+
+
+def test_what_is_no_dataset(tmp_path: Path) -> None:
+    """A mistyped path would pass as valid."""
+    with pytest.raises(NotFound, match="no folder"):
+        validate(tmp_path / "nope")
+    assert "no task in it" in found(tmp_path)[0][1]
+    make_task(tmp_path)
+    (tmp_path / "suite.yaml").write_text("title: without a name\n")
+    assert "missing required field name" in found(tmp_path)[0][1]
+
+
+def test_suite_with_a_link_is_named(tmp_path: Path) -> None:
+    """Tasks behind a link would silently not be there."""
+    make_task(tmp_path / "set")
+    os.symlink(tmp_path / "set/demo", tmp_path / "set/other")
+    assert "is a link" in found(tmp_path / "set")[0][1]
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("import os, json.decoder\nfrom collections.abc import Iterator\n", 0),
+        ("import numpy.linalg", 1),
+        ("from . import other", 1),
+        ("def f():\n    import yaml\n", 1),
+        ("__import__('yaml')", 1),
+        ("__import__('os')", 0),
+        ("__import__('ya' + 'ml')", 1),
+        ("import importlib\nimportlib.import_module('hemra')", 1),
+        ("from importlib import import_module as x\nimport_module(name)", 1),
+        ("exec('import yaml')", 1),
+        ("eval(text)", 1),
+        ("import re\nre.compile('x')", 0),
+        ("compile('import yaml', 'x', 'exec')", 1),
+    ],
+)
+def test_imports_are_found_in_whatever_way(source: str, lines: int) -> None:
+    """A verifier would work on its author's machine only."""
+    assert len(list(imports.problems(source.encode(), "verifier.py"))) == lines
