@@ -19,7 +19,7 @@ from typing import Self
 from eventlog import clock
 from eventlog.bus_messages import Answer, Status, pack_append
 from eventlog.envelope import encode
-from eventlog.errors import BadEvent, LogError, RecorderRefused
+from eventlog.errors import BadEvent, LogError, RecorderRefused, RecorderUnavailable
 from eventlog.outbox import Item, Outbox
 from eventlog.schemas.base import EventData
 from eventlog.store import Store
@@ -210,6 +210,10 @@ class Client:
         except LogError as error:
             self._drop(error, queued=True, emitted=True)
             return True
+        except OSError as error:
+            cause = f"the recorder of {self.stream} cannot be reached: {error}"
+            self._drop(RecorderUnavailable(cause), queued=True, emitted=True)
+            return True
         assert answer is not None
         match answer.status:
             case Status.OK:
@@ -241,7 +245,7 @@ class Client:
         if emitted:
             self._refused_since = None
         if lost:
-            self._lost = type(error)(f"{lost} events of stream {self.stream} are not recorded: {error}")
+            self._lost = type(error)(f"emitted events of stream {self.stream} that are not recorded: {lost} ({error})")
 
     def _send_in_background(self) -> None:
         while self._outbox.wait_due():

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -65,9 +66,18 @@ _CRC = struct.Struct("<I")
 _MIN_HEADER = _FIXED.size + _CRC.size
 _MAX_MARKS = 65536
 
-_live = zstandard.ZstdCompressor(level=1, write_checksum=True, write_content_size=True)
-_sealed = zstandard.ZstdCompressor(level=9, write_checksum=True, write_content_size=True)
-_decompressor = zstandard.ZstdDecompressor()
+
+
+class _Contexts(threading.local):
+    """zstd contexts: each is one thread's own, because libzstd allows no two threads in one at a time."""
+
+    def __init__(self) -> None:
+        self.live = zstandard.ZstdCompressor(level=1, write_checksum=True, write_content_size=True)
+        self.sealed = zstandard.ZstdCompressor(level=9, write_checksum=True, write_content_size=True)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_zstd = _Contexts()
 
 
 class Header(NamedTuple):
@@ -136,7 +146,7 @@ def pack_unit(
     sealed: bool = False,
 ) -> Packed:
     """One unit of `count` events. `content` is whole lines, each with its newline."""
-    frame = (_sealed if sealed else _live).compress(content)
+    frame = (_zstd.sealed if sealed else _zstd.live).compress(content)
     body_size = _MIN_HEADER + _MARK.size * len(marks) - 8
     head = _FIXED.pack(
         HEADER_MAGIC, body_size, TAG, VERSION, SEALED if sealed else 0, stream,
@@ -197,7 +207,7 @@ def content_of(unit: Unit) -> bytes:
         known = zstandard.get_frame_parameters(frame)
         if not known.has_checksum or known.content_size != header.content_len:
             raise NotAUnit(header.offset, "the frame lacks its checksum or size", short=False)
-        content = _decompressor.decompress(frame, max_output_size=header.content_len)
+        content = _zstd.decompressor.decompress(frame, max_output_size=header.content_len)
     except zstandard.ZstdError as error:
         raise NotAUnit(header.offset, f"zstd: {error}", short=False) from error
     if len(content) != header.content_len or content.count(b"\n") != header.events or content[-1:] != b"\n":

@@ -20,7 +20,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +44,6 @@ class Recorder:
         self._writer = writer
         self._server = server
         self._holders = holders
-        self._sealing = BackgroundSealing(writer)
         self._stopping = False
         self._ended = False
         self._last_request = time.monotonic()
@@ -61,22 +59,26 @@ class Recorder:
             while not self._stopping:
                 requests = self._server.receive(_TICK_S)
                 if requests:
-                    self._serve(requests)
+                    self.serve(requests)
                 elif self._nobody_left():
                     return
         finally:
-            self._sealing.wait()
-            try:
-                if not self._ended:
-                    self._writer.close()
-            finally:
-                self._server.close()
+            self.close()
+
+    def close(self) -> None:
+        """Close stream and sockets. The stream is not finished by that."""
+        try:
+            if not self._ended:
+                self._writer.close()
+        finally:
+            self._server.close()
 
     def _nobody_left(self) -> bool:
         quiet = time.monotonic() - self._last_request
         return quiet >= LINGER_S and not self._holders.any_alive()
 
-    def _serve(self, received: Sequence[Received]) -> None:
+    def serve(self, received: Sequence[Received]) -> None:
+        """Answer one group of requests: those that append first, as one commit."""
         appends: list[tuple[Received, Request]] = []
         later: list[tuple[Received, Request]] = []
         for item in received:
@@ -107,7 +109,6 @@ class Recorder:
                 self._answer(item, Answer(Status.OK, ack.first_seq or 0, ack.last_seq or 0, ack.duplicates))
         self._commits += 1
         self._server.wake()
-        self._sealing.look()
 
     def _other(self, item: Received, request: Request) -> None:
         if self._stopping:
@@ -127,7 +128,6 @@ class Recorder:
 
     def _finish(self, item: Received) -> None:
         """Seal everything and end; also where sealing fails: another recorder can try again."""
-        self._sealing.wait()
         self._stopping = self._ended = True
         try:
             self._writer.finish()
@@ -151,38 +151,6 @@ class Recorder:
             "cut": self._writer.recovered.cut,
         }
         return json.dumps(about)
-
-
-class BackgroundSealing:
-    """Seals segments that the writer has left behind, beside the loop, one pass at a time."""
-
-    def __init__(self, writer: StreamWriter) -> None:
-        self._writer = writer
-        self._live = writer.live_segment
-        self._thread: threading.Thread | None = None
-
-    def look(self) -> None:
-        """Begin a pass when the writer has gone on to another segment since the last one."""
-        live = self._writer.live_segment
-        if live == self._live or (self._thread is not None and self._thread.is_alive()):
-            return
-        self._live = live
-        self._thread = threading.Thread(target=self._seal, args=(live,), name="sealing")
-        self._thread.start()
-
-    def _seal(self, below: int) -> None:
-        from eventlog.seal import seal_segments
-
-        try:
-            seal_segments(self._writer.path, below=below)
-        except (OSError, DamageError) as error:
-            # Nothing is lost: the segments stay as they are, and the next pass or the end seals them.
-            print(f"recorder: cannot seal {self._writer.path} now: {error}", file=sys.stderr, flush=True)
-
-    def wait(self) -> None:
-        """Wait for the pass that is under way."""
-        if self._thread is not None:
-            self._thread.join()
 
 
 def _report(**what: Any) -> None:

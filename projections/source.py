@@ -12,13 +12,13 @@ import contextlib
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from eventlog import anchor as anchors
+from eventlog import clock
 from eventlog.reader import read_content, read_lines, stream_state
 from eventlog.segments import is_sealed, trailer_of, visible_segments
 from eventlog.store import Store
@@ -36,8 +36,8 @@ COLUMNS = {
 }  # fmt: skip
 MEMORY_LIMIT = "1GB"
 THREADS = 2
-#: Scratch folders that a killed process left are removed after this many seconds.
-_STALE_S = 24 * 3600
+#: Scratch folders that a killed process left are removed after this time.
+_STALE_NS = 24 * 3600 * 1_000_000_000
 _ATTEMPTS = 3
 
 
@@ -117,7 +117,7 @@ def scratch(store: Store) -> Iterator[Path]:
 def _remove_stale(parent: Path) -> None:
     for folder in parent.iterdir():
         with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime > _STALE_S:
+            if clock.wall_ns() - folder.stat().st_mtime_ns > _STALE_NS:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -9,6 +9,7 @@ from eventlog.envelope import encode
 from eventlog.errors import LogError, StoreError
 from eventlog.schemas.runs import HarnessRegistered, RunPlanned
 from eventlog.stream import Incoming, StreamWriter
+from hemra.engine import check
 from hemra.engine.ids import new_run_id
 from hemra.engine.state import queue
 from hemra.errors import HemraError
@@ -31,6 +32,9 @@ def begin(store: Store, plan: Plan) -> str:
     """
     from hemra.datasets.pins import ensure_pinned
 
+    problems = check.disk_space([store.path])
+    if problems:
+        raise HemraError("; ".join(problems))
     try:
         ensure_pinned(store, plan.dataset, plan.tasks)
         register(store, plan)

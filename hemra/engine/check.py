@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 from collections import Counter
@@ -97,13 +98,24 @@ def harnesses_for_tasks(harnesses: Sequence[Harness], tasks: Sequence[Task]) -> 
 
 
 def sandbox_kind(kind: str) -> list[str]:
-    """Why sandboxes of this kind cannot be used here."""
+    """Why sandboxes of this kind cannot be used here: one is made, and removed again."""
     from hemra.sandboxes.base import SandboxSpec
     from hemra.sandboxes.registry import open_sandbox
 
+    spec = SandboxSpec(
+        run=f"check-{os.getpid()}", trial="0000", try_no=1, limits=Limits(), root=scratch_root()
+    )
+
+    async def probe() -> None:
+        sandbox = open_sandbox(kind, spec)
+        try:
+            await sandbox.create()
+        finally:
+            await sandbox.destroy()
+
     try:
-        open_sandbox(kind, SandboxSpec(run="check", trial="0000", try_no=1, limits=Limits()))
-    except HemraError as error:
+        asyncio.run(probe())
+    except (HemraError, OSError) as error:
         return [str(error)]
     return []
 

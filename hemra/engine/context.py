@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from eventlog.errors import BadEvent, LogError
 from hemra.engine import check
+from hemra.engine.clockwatch import ClockWatch
 from hemra.engine.progress import Guarded
 from hemra.engine.stop import Stop
 from hemra.secrets import Redactor
@@ -65,6 +66,7 @@ class RunContext:
     workers: Executor
     loop: asyncio.AbstractEventLoop
     redactors: dict[str, Redactor] = field(default_factory=dict)
+    clock: ClockWatch = field(default_factory=ClockWatch)
     open: dict[str, Sandbox] = field(default_factory=dict)
     finished: dict[str, TrialFinished] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ import contextlib
 import msgspec
 
 from eventlog.errors import RecorderUnavailable
+from eventlog.schemas.conversation import NoteRecorded
 from eventlog.schemas.trials import TrialFinished, TrialRetried
 from hemra.engine.context import Job, LogLost, RunContext
 from hemra.engine.outcome import OUTCOMES, Verdict
@@ -36,9 +37,12 @@ async def attempt(context: RunContext, job: Job, try_no: int, repeated: int, may
 
 async def _settle(one: Try, repeated: int, may_repeat: bool) -> TryEnd:
     verdict = one.verdict()
+    # The reason may quote what the harness printed, and it is told outside the trial's own log too.
+    told = one.log.redactor.clean_text(verdict.reason) if verdict.reason else None
+    _watch_clock(one)
     if may_repeat and OUTCOMES[verdict.outcome].retry:
-        await _record_repeat(one, verdict, repeated)
-        return TryEnd(verdict.outcome, verdict.reason, final=False)
+        await _record_repeat(one, verdict, told, repeated)
+        return TryEnd(verdict.outcome, told, final=False)
     finished = final_state(one, verdict)
     await one.log.append(finished)
     one.context.finished[one.job.trial] = finished
@@ -51,21 +55,29 @@ async def _settle(one: Try, repeated: int, may_repeat: bool) -> TryEnd:
     one.context.progress.trial_finished(
         info | msgspec.structs.asdict(one.log.redactor.clean_struct(finished))
     )
-    return TryEnd(verdict.outcome, verdict.reason, final=True)
+    return TryEnd(verdict.outcome, told, final=True)
 
 
-async def _record_repeat(one: Try, verdict: Verdict, repeated: int) -> None:
+def _watch_clock(one: Try) -> None:
+    step = one.context.clock.stepped_ns()
+    if step is not None:
+        text = f"the wall clock went {'ahead' if step > 0 else 'back'} by {abs(step) / 1e9:.1f} s"
+        one.log.emit(
+            NoteRecorded(level="warning", code="clock_stepped", text=text, details={"step_ns": step})
+        )
+
+
+async def _record_repeat(one: Try, verdict: Verdict, told: str | None, repeated: int) -> None:
     pause = backoff(verdict.outcome, repeated)
-    reason = verdict.reason or verdict.outcome
+    reason = told or verdict.outcome
     await one.log.append(
         TrialRetried(
             try_no=one.try_no, outcome=verdict.outcome, reason=reason, backoff_seconds=pause,
             duration_ns=one.phases.elapsed_ns(),
         )
     )  # fmt: skip
-    told = one.log.redactor.clean_text(reason)
     one.context.progress.note(
-        f"trial {one.job.trial} ({one.job.task.id}, {one.job.harness.name}): {verdict.outcome}: {told}; "
+        f"trial {one.job.trial} ({one.job.task.id}, {one.job.harness.name}): {verdict.outcome}: {reason}; "
         f"trying again in {pause:g} s"
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from eventlog.schemas.runs import PlannedHarness, RunPlanned
-from hemra.engine import limits
+from hemra.engine import check, limits
 from hemra.engine.context import Job
 from hemra.engine.state import RunState, TrialState
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
@@ -159,3 +159,15 @@ def _same_harness(planned: PlannedHarness, ref: str, run: str) -> Harness:
     if problems:
         raise UsageError("; ".join(problems))
     return now
+
+
+def version_changes(planned: RunPlanned, materials: Materials) -> list[str]:
+    """A line for every harness that now tells another version than when the run was planned."""
+    harnesses = list(materials.harnesses.values())
+    now, _ = check.versions(harnesses)
+    then = {harness.name: harness.version for harness in planned.harnesses}
+    return [
+        f"harness {harness.name} says it is version {version}; the run was planned with {then[harness.name]}"
+        for harness, version in zip(harnesses, now, strict=True)
+        if version is not None and version != then[harness.name]
+    ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eventlog import clock
 from eventlog.errors import LogError
+from eventlog.schemas.conversation import NoteRecorded
 from eventlog.schemas.runs import RunCancelled, RunFinished, RunResumed, RunStarted
 from hemra.engine import check
 from hemra.engine.begin import SOURCE, begin
@@ -19,7 +20,7 @@ from hemra.engine.context import Job, LogLost, RunContext, lost_reason
 from hemra.engine.ending import attempt
 from hemra.engine.host import boot_id
 from hemra.engine.lock import EngineLock
-from hemra.engine.materials import Materials, of_plan, reload
+from hemra.engine.materials import Materials, of_plan, reload, version_changes
 from hemra.engine.progress import Guarded, Progress
 from hemra.engine.schedule import Schedule, TryEnd
 from hemra.engine.state import RunState, TrialState, load
@@ -85,7 +86,8 @@ def resume(store: Store, run: str, progress: Progress, jobs: int | None = None) 
         problems = check.disk_space([store.path, check.scratch_root()])
         if problems:
             raise HemraError("; ".join(problems))
-        return _engine(store, state, materials, jobs or state.plan.jobs, progress)
+        notes = version_changes(state.plan, materials)
+        return _engine(store, state, materials, jobs or state.plan.jobs, progress, notes)
 
 
 @contextlib.contextmanager
@@ -115,10 +117,17 @@ def _result(state: RunState, stop: Stop) -> RunResult:
     return RunResult(state.plan.run, state.outcomes(), unscored, cancelled, stop.reason, stop.signal)
 
 
-def _engine(store: Store, state: RunState, materials: Materials, jobs: int, progress: Progress) -> RunResult:
+def _engine(
+    store: Store,
+    state: RunState,
+    materials: Materials,
+    jobs: int,
+    progress: Progress,
+    notes: Sequence[str] = (),
+) -> RunResult:
     guarded = Guarded(progress)
     try:
-        return _Engine(store, state, materials, jobs, guarded).carry_out()
+        return _Engine(store, state, materials, jobs, guarded, notes).carry_out()
     finally:
         guarded.close()
 
@@ -127,13 +136,20 @@ class _Engine:
     """One engine's work on a run: from its first event to its last."""
 
     def __init__(
-        self, store: Store, state: RunState, materials: Materials, jobs: int, progress: Guarded
+        self,
+        store: Store,
+        state: RunState,
+        materials: Materials,
+        jobs: int,
+        progress: Guarded,
+        notes: Sequence[str],
     ) -> None:
         self._store = store
         self._state = state
         self._materials = materials
         self._jobs = jobs
         self._progress = progress
+        self._notes = notes
         self._stop = Stop()
         self._interrupts = Interrupts(self._stop, progress.note)
         self._began = clock.mono_ns()
@@ -145,7 +161,6 @@ class _Engine:
         with self._interrupts:
             if self._state.started:
                 reclaim(self._state.plan.run, check.scratch_root())
-            self._progress.run_planned(self._state.plan.run, len(self._state.remaining()))
             asyncio.run(self._with_workers())
             return self._answer()
 
@@ -158,6 +173,7 @@ class _Engine:
                 workers=workers, loop=asyncio.get_running_loop(), redactors=self._materials.redactors(),
             )  # fmt: skip
             self._interrupts.attach(context.kill_now)
+            self._progress.run_planned(self._state.plan.run, len(self._state.remaining()))
             try:
                 await self._trials(context)
             finally:
@@ -172,7 +188,7 @@ class _Engine:
         try:
             return Client.connect(self._store, self._state.plan.run, source=SOURCE)
         except LogError as error:
-            raise HemraError(f"the run's recorder does not start: {error}") from error
+            raise HemraError(f"the recorder of run {self._state.plan.run} does not start: {error}") from error
 
     async def _trials(self, context: RunContext) -> None:
         remaining = self._state.remaining()
@@ -208,6 +224,9 @@ class _Engine:
             )  # fmt: skip
         else:
             await log.append(RunStarted(pid=pid, boot=boot, jobs=self._jobs))
+        for text in self._notes:
+            log.emit(NoteRecorded(level="warning", code="harness_version_changed", text=text))
+            self._progress.note(text)
 
     async def _attempt(
         self, context: RunContext, job: Job, try_no: int, repeated: int, may_repeat: bool
@@ -226,6 +245,9 @@ class _Engine:
     def _close(self, client: Client) -> None:
         """Write the run's last event and let the recorder go; a log that is lost already changes nothing."""
         try:
+            if self._progress.failure is not None:
+                text = f"progress could not be shown: {self._progress.failure}"
+                client.emit(NoteRecorded(level="warning", code="watcher_failed", text=text))
             if remaining := len(self._state.unended()):
                 reason = self._stop.reason or "the engine ended"
                 finished = len(self._state.trials) - remaining

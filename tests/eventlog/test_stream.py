@@ -302,3 +302,19 @@ def test_finish_on_a_full_disk_still_finishes(store: Store, monkeypatch: pytest.
         writer.finish()
     assert stream_state(store, "run").finished
     assert calls(store) == ["1:1", "1:2"]
+
+
+def test_many_threads_read_at_once(store: Store) -> None:
+    """If this failed, two readers in one process would see damage that is not there."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    writer = StreamWriter.open(store, "run", create=True)
+    for index in range(40):
+        writer.commit([Incoming(b"p" * 16, 1 + index * 100, [line("y" * 500 + str(i)) for i in range(100)])])
+
+    def count(_: int) -> int:
+        return sum(1 for _ in read(store, "run"))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(count, range(64))) == {4000}
+    writer.close()

@@ -261,7 +261,10 @@ class Angry(Quiet):
 def test_a_watcher_that_fails_costs_no_trial(room: Room) -> None:
     """A closed terminal would end a run."""
     room.task()
-    assert room.run(room.harness("h", DONE), progress=Angry()).outcomes == {"completed": 1}
+    result = room.run(room.harness("h", DONE), progress=Angry())
+    assert result.outcomes == {"completed": 1}
+    notes = [data for _, data in events(room.store, result.run, "note.recorded")]
+    assert [(note["code"], "no terminal" in note["text"]) for note in notes] == [("watcher_failed", True)]
 
 
 def test_runs_that_begin_in_the_same_instant_have_ids_of_their_own(
@@ -300,16 +303,20 @@ def test_a_key_that_does_not_work_stops_the_run_early(
 
     for number in range(6):
         room.task(f"t{number}")
-    said = Conclusion(outcome=outcome, reason="HTTP 402 from the endpoint")
+    monkeypatch.setenv("FAKE_KEY", "sk-0123456789")
+    said = Conclusion(outcome=outcome, reason="HTTP 402 from the endpoint for sk-0123456789")
     monkeypatch.setattr(CommandInterpreter, "finish", lambda *_: ([], said))
-    result = room.run(room.harness("h", DONE))
+    result = room.run(room.harness("h", DONE, env={"KEY": "$FAKE_KEY"}))
     assert (result.cancelled, result.exit_code, result.outcomes) == (True, 1, {outcome: 3, "not_started": 3})
     assert result.reason is not None
-    assert "HTTP 402" in result.reason
+    assert "HTTP 402 from the endpoint for [redacted:FAKE_KEY]" in result.reason
+    [(_, cancelled)] = events(room.store, result.run, "run.cancelled")
+    assert "sk-0123456789" not in cancelled["reason"]
     state = final_states(room.store, result.run)["0001"]
     # The scorer ran and its word is kept, and does not count.
     assert (state["score_status"], state["scored"], state["reward"]) == ("PASS", False, None)
     monkeypatch.undo()
+    monkeypatch.setenv("FAKE_KEY", "sk-9876543210")
     from hemra.engine.run import resume
 
     assert resume(room.store, result.run, Quiet()).outcomes == {"completed": 6}
@@ -344,3 +351,26 @@ def test_an_event_that_cannot_be_written_ends_its_trial_and_not_the_run(
     monkeypatch.setattr(CommandInterpreter, "finish", lambda *_: (next(odd), Conclusion()))
     result = room.run(room.harness("h", DONE), retries=0)
     assert result.outcomes == {"completed": 1, "infra_error": 1}
+
+
+def test_a_wall_clock_that_jumps_is_noted_and_changes_no_duration(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock set back an hour would give negative durations, or times that nobody can explain."""
+    from hemra.engine import clockwatch
+
+    shift = iter([0, -3600 * 10**9, -3600 * 10**9])
+    now = clockwatch.clock.mono_ns
+
+    def wall() -> int:
+        return now() + next(shift)
+
+    monkeypatch.setattr(clockwatch.ClockWatch.__init__, "__defaults__", (wall, now))
+    room.task("a")
+    room.task("b")
+    result = room.run(room.harness("h", DONE))
+    [(trial_id, note)] = events(room.store, result.run, "note.recorded")
+    assert (trial_id, note["code"], note["text"]) == (
+        "0001", "clock_stepped", "the wall clock went back by 3600.0 s",
+    )  # fmt: skip
+    assert all(0 < d["duration_ns"] < 60e9 for d in final_states(room.store, result.run).values())

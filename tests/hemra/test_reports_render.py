@@ -5,22 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eventlog.schemas import trials as t
 from hemra.reports import numbers as n
 from hemra.reports.render import render_compare, render_report
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "projections"))
-
-from synthetic_runs import SECOND, SyntheticRun, new_store
-
-from eventlog.schemas import trials as t
 from projections import query
 from projections.compare import compare
+from tests.projections.synthetic_runs import SECOND, SyntheticRun, new_store
 
 FORMATS = ("text", "md", "csv", "json")
 
@@ -236,10 +231,35 @@ def test_comparison_text_says_what_matters(made: tuple[dict[str, Any], dict[str,
         "difference A − B",
         "sign-flip permutation",
         "Only A passes",
-        "will often be missed",
         "No verdict",
     ):
         assert said in text, said
+
+
+def test_size_of_what_cannot_be_seen_is_said(tmp_path: Path) -> None:
+    """Two equal results on 11 tasks would pass for proof that the harnesses are equal."""
+    run = SyntheticRun(new_store(tmp_path), tasks=[f"t/{i}" for i in range(11)]).begin()
+    for trial in run.trials.values():
+        run.trial(trial, 1.0)
+    comparison = compare(run.store, run.end())
+    for format_ in ("text", "md"):
+        text = " ".join(render_compare(comparison, format_, width=100, colour=False).split())
+        assert "These 11 tasks do not tell A (alpha) and B (beta) apart: p = 1.00." in text
+        assert (
+            "With 11 tasks and 10 % of tasks flipping (assumed: none did here), a true difference under 27 "
+            "points will often be missed (80 % power, two-sided 5 %)." in text
+        )
+
+
+def test_detectable_difference_is_not_printed_where_it_was_exceeded(tmp_path: Path) -> None:
+    """Oracle against nop, 100 points apart, would be told that 85 points are often missed."""
+    run = SyntheticRun(new_store(tmp_path), tasks=[f"t/{i}" for i in range(11)], attempts=2).begin()
+    for (harness, _, _), trial in run.trials.items():
+        run.trial(trial, float(harness == "alpha"))
+    text = render_compare(compare(run.store, run.end()), "text", width=100, colour=False)
+    assert "often be missed" not in text
+    assert "A (alpha) is better than B (beta) on tasks like these: p < 0.001, 11 tasks." in text
+    assert "95 % interval (Newcombe)   +63.4 to +100.0" in text
 
 
 def test_nothing_paired(tmp_path: Path) -> None:

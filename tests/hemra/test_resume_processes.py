@@ -321,6 +321,27 @@ def test_resume_refuses_another_harness(place: Place) -> None:
     cancel(place.store, run)
 
 
+def test_a_harness_that_was_upgraded_meanwhile_is_told(place: Place) -> None:
+    """Half of a run's numbers would be of another version, and nobody would know."""
+    version = place.root / "version"
+    version.write_text("tool 1")
+    upgraded = make_harness(
+        place.root, "upgraded", f"touch done; test -e '{place.root}/gate' || sleep 60",
+        version_command=["cat", str(version)],
+    )  # fmt: skip
+    with place.start(upgraded, jobs=1) as engine:
+        run = engine.until("planned")
+        engine.until("started", "0001")
+        engine.process.kill()
+        engine.wait()
+    file = place.root / "upgraded.yaml"
+    assert "digest" not in file.read_text()
+    (place.root / "gate").touch()
+    version.write_text("tool 2")
+    with pytest.raises(UsageError, match="is not what run"):
+        resume(place.store, run, Quiet())  # a version command that is a file of its own is part of the digest
+
+
 def test_tasks_that_are_not_in_the_plan_may_change(place: Place) -> None:
     """A new task beside the planned ones would keep a run from being resumed."""
     run = dead_run(place)

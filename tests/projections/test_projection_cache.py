@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from synthetic_runs import SyntheticRun, new_store
 
 from eventlog.schemas import conversation as c
 from eventlog.store import Store
 from projections import cache, query, source, sql
+from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 
 def finished_run(store: Store) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_runs import SECOND, SyntheticRun, new_store
 
 from eventlog.schemas import runs as r
 from eventlog.schemas import trials as t
@@ -16,6 +15,7 @@ from eventlog.store import Store
 from projections import statistics
 from projections.compare import compare
 from projections.errors import BadComparison, RunNotFound
+from tests.projections.synthetic_runs import SECOND, SyntheticRun, new_store
 
 A = [1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1]
 B = [1, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1]
@@ -230,7 +230,7 @@ def test_conditions_that_differ_are_listed(tmp_path: Path) -> None:
     comparison = compare(store, one.run, two.run)
     assert not comparison["like_for_like"]
     listed = {c["name"]: (c["a"], c["b"]) for c in comparison["conditions"]}
-    from synthetic_runs import digest
+    from tests.projections.synthetic_runs import digest
 
     assert listed == {
         "harness version": ("1.0", "2.0"), "harness file": (digest("harness alpha"), "sha256:other"),

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_runs import SECOND, SyntheticRun, new_store
 
 from eventlog.schemas import conversation as c
 from eventlog.schemas import trials as t
 from projections import query
 from projections.figures import TaskResult, estimate, pass_k
+from tests.projections.synthetic_runs import SECOND, SyntheticRun, new_store
 
 
 def counts(partition: list[dict[str, Any]]) -> dict[str, int]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import duckdb
 import pytest
 import zstandard
-from synthetic_runs import SyntheticRun, new_store
 
 from eventlog import seal
 from eventlog.errors import DamageError, LogError
@@ -21,6 +20,7 @@ from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from projections import query, source, sql
 from projections.errors import NotTrusted, RunNotFound
+from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 
 def small_run(store: Store, run: str = "20261130-194512-aa0001") -> SyntheticRun:
@@ -315,3 +315,18 @@ except KeyboardInterrupt:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
     )
     assert done.stdout == "stopped\n", done.stderr
+
+
+def test_scratch_of_a_killed_process_goes(tmp_path: Path) -> None:
+    """What killed processes left in the cache would pile up, or the scratch of a living one be removed."""
+    store = new_store(tmp_path)
+    parent = store.cache / "scratch"
+    for name, age in (("hemra-old", 2 * 24 * 3600), ("hemra-new", 60)):
+        folder = parent / name
+        folder.mkdir(parents=True)
+        (folder / "spill").write_bytes(b"x")
+        changed = folder.stat().st_mtime - age
+        os.utime(folder, (changed, changed))
+    with source.scratch(store) as own:
+        assert sorted(p.name for p in parent.iterdir()) == sorted(["hemra-new", own.name])
+    assert [p.name for p in parent.iterdir()] == ["hemra-new"]

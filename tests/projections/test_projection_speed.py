@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from synthetic_runs import SyntheticRun, new_store
-
 from eventlog.schemas import conversation as c
 from eventlog.schemas import trials as t
 from projections import cache, query
+from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 
 def test_report_of_a_long_run(tmp_path: Path) -> None:

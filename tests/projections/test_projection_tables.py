@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_runs import SECOND, SyntheticRun, new_store
 
 from eventlog.reader import resolve
 from eventlog.schemas import conversation as c
@@ -15,6 +14,7 @@ from eventlog.schemas import runs as r
 from eventlog.schemas import trials as t
 from eventlog.schemas.base import SCHEMAS
 from projections import query, sql
+from tests.projections.synthetic_runs import SECOND, SyntheticRun, new_store
 
 
 def by_trial(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -90,6 +90,8 @@ def test_resumed_trial_is_not_finished_by_its_older_end(tmp_path: Path) -> None:
     assert (trial["state"], trial["outcome"], trial["try_no"]) == ("interrupted", None, 2)
     report = query.report(store, name)
     assert (report["status"], report["sessions"]) == ("incomplete", 2)
+    assert report["harnesses"][0]["retries"]["outcomes"] == {"cancelled": 1}
+    assert not any("run again" in w for w in report["warnings"]), "going on with a run is not a retry"
 
 
 def test_finished_without_a_start(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
     python tools/bench/trial_overhead.py [--trials N] [--rounds N] [--json]
 
-A trial of the harness `nop` at a bundled task (fixture copied, values drawn, program run under recording, files
-compared, verifier asked in a fresh process, all of it recorded) is set against starting and ending the same program
-bare. Both are taken in turns, so that the machine's mood meets both alike. Medians, in milliseconds.
+A trial of the harness `nop` at a bundled task (fixture copied, values drawn, program run under recording,
+files compared, verifier asked in a fresh process, all of it recorded) is set against starting and ending the
+same program bare. Both are taken in turns, so that the machine's mood meets both alike. Medians.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from hemra.engine.progress import Quiet  # noqa: E402
 from hemra.engine.request import RunRequest  # noqa: E402
 from hemra.engine.run import start  # noqa: E402
 
+TRUE = shutil.which("true") or "/bin/true"
 TASK = "t02_file_read/t01_read_head"
 #: Milliseconds that a no-op trial may take beyond the bare program, on an idle machine.
 OVERHEAD_MS = 150.0
@@ -66,7 +67,7 @@ def timed_ms(work: Callable[[], object]) -> float:
 
 def bare() -> None:
     """The program of the harness `nop`, with nothing around it."""
-    subprocess.run(["/bin/true"], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    subprocess.run([TRUE], stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 
 def run_trials(store: Store, trials: int) -> tuple[list[float], dict[str, list[float]]]:
@@ -84,7 +85,7 @@ def run_trials(store: Store, trials: int) -> tuple[list[float], dict[str, list[f
 
 
 def trial_lines(trials: int, rounds: int) -> tuple[list[Line], dict[str, float]]:
-    """The no-op trial against the bare program, alone and as a share of a whole run; medians of the phases."""
+    """The no-op trial against the bare program, alone and as a share of a run; medians of the phases."""
     folder = Path(tempfile.mkdtemp(prefix="trial-bench-"))
     bares: list[float] = []
     wholes: list[float] = []
