@@ -6,6 +6,7 @@ names it is handed over: a name in the log always has its bytes on disk.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -62,7 +63,8 @@ class BlobWriter:
 
     def abort(self) -> None:
         """Forget what was written; safe to call twice."""
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()  # on a full disk this tries to write what is still buffered
         self._temp.unlink(missing_ok=True)
 
 

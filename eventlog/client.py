@@ -245,7 +245,9 @@ class Client:
         if emitted:
             self._refused_since = None
         if lost:
-            self._lost = type(error)(f"emitted events of stream {self.stream} that are not recorded: {lost} ({error})")
+            self._lost = type(error)(
+                f"emitted events of stream {self.stream} that are not recorded: {lost} ({error})"
+            )
 
     def _send_in_background(self) -> None:
         while self._outbox.wait_due():

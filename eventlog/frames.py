@@ -67,7 +67,6 @@ _MIN_HEADER = _FIXED.size + _CRC.size
 _MAX_MARKS = 65536
 
 
-
 class _Contexts(threading.local):
     """zstd contexts: each is one thread's own, because libzstd allows no two threads in one at a time."""
 

@@ -74,12 +74,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None, settings: Settings) -> int:
-    """The command's own exit code; what is raised for the user is told here."""
+    """The command's own exit code; what click raises for the user is told here."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if "_HEMRA_COMPLETE" in os.environ:
+        cli.main(args=args, prog_name="hemra")  # a shell asks for completions; click answers and exits
     try:
-        args = list(sys.argv[1:] if argv is None else argv)
-        code = cli.main(args=args, prog_name="hemra", standalone_mode=False, obj=settings)
-        # click returns an int where --help or --version ended the command, else what the command returns.
-        return code if isinstance(code, int) else settings.exit_code
+        # Not `cli.main`, which would turn a reader that went away into exit code 1.
+        with cli.make_context("hemra", args, obj=settings) as context:
+            cli.invoke(context)
+        return settings.exit_code
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -39,7 +39,7 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]
     made = table(columns)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row))
-    click.echo(write([made], width=None, colour=None), nl=False)
+    sys.stdout.write(write([made], width=None, colour=None))
 
 
 def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
@@ -54,7 +54,7 @@ def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
 def write_text(text: str, output: str | None) -> None:
     """Text to the file `output`, or to stdout for None and `-`. Raises UsageError."""
     if output is None or output == "-":
-        click.echo(text, nl=False)
+        sys.stdout.write(text)
         return
     from hemra.errors import UsageError
 

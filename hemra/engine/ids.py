@@ -11,18 +11,20 @@ import re
 import secrets
 from datetime import UTC, datetime
 
+from eventlog import clock
+
 #: Crockford's base 32, in ASCII order, so that text order is number order.
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 RUN_ID = re.compile(rf"\d{{8}}-\d{{6}}-[{ALPHABET}]{{6}}")
 
 
-def new_run_id(now: datetime | None = None) -> str:
-    """A fresh run id for the instant `now` (UTC; default: this one)."""
-    now = (now or datetime.now(UTC)).astimezone(UTC)
-    high, low = divmod(now.microsecond // 1000, len(ALPHABET))
+def new_run_id(wall: clock.WallClock = clock.wall_ns) -> str:
+    """A fresh run id for this instant by `wall` (nanoseconds since the epoch)."""
+    seconds, rest = divmod(wall(), 1_000_000_000)
+    high, low = divmod(rest // 1_000_000, len(ALPHABET))
     drawn = "".join(secrets.choice(ALPHABET) for _ in range(4))
-    return f"{now:%Y%m%d-%H%M%S}-{ALPHABET[high]}{ALPHABET[low]}{drawn}"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y%m%d-%H%M%S}-{ALPHABET[high]}{ALPHABET[low]}{drawn}"
 
 
 def trial_id(position: int) -> str:

@@ -67,7 +67,9 @@ def recorder_pid(store: Path) -> int | None:
 
 def run_id(store: Path) -> str | None:
     """The store's one run; None while it has not been planned."""
-    runs = sorted(p.name for p in (store / "log").glob("2*") if p.is_dir()) if (store / "log").exists() else []
+    runs = (
+        sorted(p.name for p in (store / "log").glob("2*") if p.is_dir()) if (store / "log").exists() else []
+    )
     return runs[-1] if runs else None
 
 
@@ -98,8 +100,8 @@ def final_states(recorded: list[dict[str, Any]]) -> dict[tuple[str, str, int], t
 def figures(store: Path, run: str) -> list[dict[str, Any]]:
     """What the report says of each harness, without what differs between any two runs (times, tries)."""
     report = orjson.loads(hemra(store, "report", run, "--format", "json").stdout)
-    keep = ("harness", "planned", "scored", "passed", "outcomes")
-    return [{key: row[key] for key in keep if key in row} for row in report["harnesses"]]
+    keep = ("name", "planned", "scored", "passed", "outcomes")
+    return [{key: row[key] for key in keep} for row in report["harnesses"]]
 
 
 def check(store: Path, run: str, shown: list[tuple[str, str]], expected: dict[Any, Any]) -> None:
@@ -119,7 +121,9 @@ def check(store: Path, run: str, shown: list[tuple[str, str]], expected: dict[An
 
 def shown_as_finished(stderr: Path) -> list[tuple[str, str]]:
     """(trial, outcome) of every line that told a person that a trial is finished."""
-    found = re.findall(r"^\[ *\d+/\d+\] +(\d{4,}) .*?\b(completed|timeout|harness_error)\b", stderr.read_text(), re.M)
+    found = re.findall(
+        r"^\[ *\d+/\d+\] +(\d{4,}) .*?\b(completed|timeout|harness_error)\b", stderr.read_text(), re.M
+    )
     return sorted(set(found))
 
 
@@ -177,7 +181,9 @@ def leftovers(store: Path) -> list[str]:
     found = []
     for process in psutil.process_iter(["pid", "cmdline"]):
         try:
-            if run in " ".join(f"{k}={v}" for k, v in process.environ().items() if k.startswith("HEMRA_TRIAL")):
+            if run in " ".join(
+                f"{k}={v}" for k, v in process.environ().items() if k.startswith("HEMRA_TRIAL")
+            ):
                 found.append(str(process.info))
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue

@@ -255,7 +255,9 @@ def test_rubbish_over_the_real_socket_leaves_it_serving(stream: Store) -> None:
     assert ask(stream, pack_append(P1, 1, [line()])).last == 1
 
 
-@pytest.mark.parametrize("point", ["commit.before_sync", "commit.after_sync", "anchor.after_sync", "commit.after_anchor"])
+@pytest.mark.parametrize(
+    "point", ["commit.before_sync", "commit.after_sync", "anchor.after_sync", "commit.after_anchor"]
+)
 def test_dying_before_the_answer_loses_and_doubles_nothing(
     stream: Store, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from eventlog.schemas.conversation import (
 )
 from eventlog.schemas.trials import Usage
 from harnesses.base import Conclusion, HarnessFile
-from harnesses.protocol import DEPTH, KEPT_LINES, ProtocolHarness, ProtocolInterpreter
+from harnesses.protocol import DEPTH, KEPT_LINES, ProtocolHarness, ProtocolInterpreter, task_object
+from harnesses.usage import COUNTS
 from tests.harnesses.trial_inputs import trial_input
 
 HELLO = {"type": "hello", "protocol": "hemra/1", "name": "a", "version": "1"}
@@ -316,3 +318,23 @@ def test_the_end_is_known_as_soon_as_it_is_said() -> None:
     assert not interpreter.ended
     interpreter.feed("stdout", b"\n")
     assert interpreter.ended
+
+
+def test_the_page_names_every_line_every_flag_and_every_field() -> None:
+    """A program is written from docs/harness-protocol.md, so what is not on it does not exist."""
+    page = (Path(__file__).parents[2] / "docs" / "harness-protocol.md").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[2] / "harnesses" / "protocol.py").read_text(encoding="utf-8")
+    flags = set(re.findall(r'_flag\("(\w+)"\)', source))
+    fields = json.loads(task_object(trial_input(solution_dir="/x")))
+    names = {*ProtocolInterpreter()._readers, *flags, *fields, *fields["limits"], *COUNTS, "cost_usd"}
+    assert len(flags) >= 10
+    assert sorted(name for name in names if f"`{name}`" not in page) == []
+
+
+def test_the_example_on_the_page_is_understood() -> None:
+    """The lines that people copy from the page must themselves be sound."""
+    page = (Path(__file__).parents[2] / "docs" / "harness-protocol.md").read_text(encoding="utf-8")
+    lines = [line.strip().encode() + b"\n" for line in page.splitlines() if line.startswith('    {"type"')]
+    _, conclusion = told(*lines)
+    assert (conclusion.recognised, conclusion.unrecognised, conclusion.flags) == (6, 0, [])
+    assert conclusion.final_text == "There is one file."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,9 @@ from hemra.engine.progress import Guarded, Quiet
 
 def test_run_ids_sort_by_start_time() -> None:
     """`hemra runs` and every listing of the store would show runs out of order."""
-    start = datetime(2026, 11, 30, 19, 45, 12, tzinfo=UTC)
-    times = [start + timedelta(milliseconds=ms) for ms in (0, 1, 31, 32, 500, 999, 1000, 60_000)]
-    ids = [new_run_id(at) for at in times]
+    start = 1_796_067_912_000_000_000  # 2026-11-30T19:45:12Z
+    times = [start + ms * 1_000_000 for ms in (0, 1, 31, 32, 500, 999, 1000, 60_000)]
+    ids = [new_run_id(lambda at=at: at) for at in times]  # type: ignore[misc]
     assert ids == sorted(ids)
     assert all(RUN_ID.fullmatch(name) for name in ids)
     assert ids[0].startswith("20261130-194512-00")

@@ -82,7 +82,7 @@ def test_no_trial_starts_without_room_for_its_end(tmp_path: Path, monkeypatch: p
         make_task(tmp_path / "set", f"task {number}")
     store = Store.open(tmp_path / "store", create=True)
     plan = make_plan(store, RunRequest(dataset=str(tmp_path / "set"), harnesses=["nop"]))
-    sizes = iter([10**9, 1_000_000])
+    sizes = iter([10**9, 10**9, 1_000_000])  # at the beginning, before the first trial, before the second
     monkeypatch.setattr(check, "free_bytes", lambda place: next(sizes))
     with pytest.raises(
         HemraError, match=r"less than 3 MB are free .*1 of 3 trials are finished.*hemra resume"

@@ -1,0 +1,247 @@
+"""Bundles: a run arrives whole and equal, twice is once, and a longer version extends a shorter one."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from eventlog.bundle import export, import_
+from eventlog.errors import BundleError, StreamBusy, StreamNotFound
+from eventlog.reader import read, resolve, stream_state
+from eventlog.schemas.conversation import ArtifactStored, MessageRecorded, ToolCalled
+from eventlog.store import Store
+from eventlog.stream import StreamWriter
+from eventlog.verify import verify
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Store:
+    """A second, empty store."""
+    return Store.open(tmp_path / "other", create=True)
+
+
+def fill(store: Store, name: str = "run", *, finish: bool = True) -> None:
+    """A stream with small events, large payloads in blobs (one inside another), and an artifact."""
+    with StreamWriter.open(store, name, create=not store.stream_path(name).exists()) as writer:
+        for number in range(20):
+            writer.append(MessageRecorded(role="user", text=f"{name} {number}"))
+        writer.append(MessageRecorded(role="user", text="x" * 200_000))
+        writer.append(ToolCalled(call="c", name="t", arguments={str(n): "y" * 3000 for n in range(300)}))
+        ref = store.blobs.put(f"the artifact of {name}".encode())
+        writer.append(ArtifactStored(name="out", blob=ref.digest, size=ref.size))
+        if finish:
+            writer.finish()
+
+
+def grow(store: Store, name: str = "run") -> None:
+    """Some events more."""
+    with StreamWriter.open(store, name) as writer:
+        for number in range(5):
+            writer.append(MessageRecorded(role="user", text=f"more {number}"))
+
+
+def whole(store: Store, name: str = "run") -> list[object]:
+    """Everything a stream says, payloads included."""
+    return [(e.seq, e.id, e.time, e.type, resolve(store, e.data)) for e in read(store, name)]
+
+
+def files(store: Store) -> dict[str, tuple[int, int]]:
+    """Size and change time of every file of a store but the locks."""
+    return {
+        str(p.relative_to(store.path)): (p.stat().st_size, p.stat().st_mtime_ns)
+        for p in store.path.rglob("*")
+        if p.is_file() and "lock" not in p.name
+    }
+
+
+def test_a_run_arrives_as_it_was(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, a run carried to another machine would not be the same run."""
+    fill(store)
+    made = export(store, ["run"], tmp_path / "run.tar")
+    brought = import_(other, tmp_path / "run.tar")
+    assert (brought.digest, brought.blobs, brought.changed) == (made.digest, made.blobs, True)
+    assert [(s.stream, s.events, s.what) for s in brought.streams] == [("run", 23, "added")]
+    assert whole(other) == whole(store)
+    assert stream_state(other, "run").finished
+    assert verify(other).problems == []
+    (record,) = read(other, "catalog")
+    assert record.type == "import.recorded"
+    assert (record.data["streams"], record.data["events"]) == (["run"], 23)
+    assert record.data["origin"] == "run.tar"
+    assert record.data["digest"] == made.digest
+
+
+def test_the_same_content_gives_the_same_bytes_anywhere(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, two copies of a run could not be compared by their digest."""
+    fill(store)
+    first = io.BytesIO()
+    export(store, ["run"], first)
+    export(store, ["run"], tmp_path / "again.tar")
+    import_(other, tmp_path / "again.tar")
+    export(other, ["run"], tmp_path / "from other.tar")
+    assert (tmp_path / "again.tar").read_bytes() == first.getvalue()
+    assert (tmp_path / "from other.tar").read_bytes() == first.getvalue()
+
+
+def test_it_is_an_ordinary_tar_with_its_index_first(store: Store, tmp_path: Path) -> None:
+    """If this failed, nobody could look into a bundle with plain tools."""
+    fill(store)
+    export(store, ["run"], tmp_path / "run.tar")
+    with tarfile.open(tmp_path / "run.tar") as tar:
+        members = tar.getmembers()
+    assert members[0].name == "bundle.json"
+    assert {(m.type, m.mtime, m.uid, m.gid, m.mode) for m in members} == {(tarfile.REGTYPE, 0, 0, 0, 0o644)}
+    assert any(m.name == "streams/run/00000000000000000001.ndjson.zst" for m in members)
+
+
+def test_only_what_the_runs_name_is_carried(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, a bundle would give away other runs' content, or lack its own."""
+    fill(store, "run")
+    fill(store, "secret")
+    export(store, ["run"], tmp_path / "run.tar")
+    assert b"artifact of secret" not in (tmp_path / "run.tar").read_bytes()
+    import_(other, tmp_path / "run.tar")
+    assert other.streams() == ["catalog", "run"]
+    two = export(store, ["secret", "run", "run"], tmp_path / "both.tar")
+    assert [s.stream for s in two.streams] == ["secret", "run"]
+    assert [s.what for s in import_(other, tmp_path / "both.tar").streams] == ["added", "same"]
+    assert whole(other, "secret") == whole(store, "secret")
+
+
+def test_the_same_bundle_again_changes_nothing(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, importing twice would double events or records."""
+    fill(store)
+    export(store, ["run"], tmp_path / "run.tar")
+    import_(other, tmp_path / "run.tar")
+    before = files(other)
+    again = import_(other, tmp_path / "run.tar")
+    assert ([s.what for s in again.streams], again.changed) == (["same"], False)
+    after = files(other)
+    assert {k: v for k, v in after.items() if "anchor" not in k and "manifest" not in k} == {
+        k: v for k, v in before.items() if "anchor" not in k and "manifest" not in k
+    }
+    assert len(list(read(other, "catalog"))) == 1
+
+
+def test_a_longer_version_extends_a_shorter_one(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, a run that was carried half-way could never be completed, or would be replaced by less."""
+    fill(store, finish=False)
+    export(store, ["run"], tmp_path / "short.tar")
+    grow(store)
+    fill(store)
+    export(store, ["run"], tmp_path / "long.tar")
+    import_(other, tmp_path / "short.tar")
+    assert not stream_state(other, "run").finished
+    assert [s.what for s in import_(other, tmp_path / "long.tar").streams] == ["extended"]
+    assert whole(other) == whole(store)
+    assert stream_state(other, "run").finished
+    assert verify(other).problems == []
+    assert [s.what for s in import_(other, tmp_path / "short.tar").streams] == ["older"]
+    assert whole(other) == whole(store)
+    export(other, ["run"], tmp_path / "back.tar")
+    assert (tmp_path / "back.tar").read_bytes() == (tmp_path / "long.tar").read_bytes()
+
+
+def test_a_run_that_went_on_differently_is_refused_whole(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, an import would overwrite a run, or bring half of a bundle in."""
+    fill(store, finish=False)
+    export(store, ["run"], tmp_path / "short.tar")
+    import_(other, tmp_path / "short.tar")
+    grow(store)
+    grow(other)
+    fill(store, "new")
+    export(store, ["new", "run"], tmp_path / "long.tar")
+    before = files(other)
+    with pytest.raises(BundleError, match="stream run exists .* with another content"):
+        import_(other, tmp_path / "long.tar")
+    assert other.streams() == ["catalog", "run"]
+    assert set(files(other)) == set(before)
+    assert verify(other).ok
+
+
+def test_another_run_of_the_same_name_is_refused(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, two machines' runs of one id would be mixed."""
+    fill(store)
+    fill(other)
+    export(store, ["run"], tmp_path / "run.tar")
+    with pytest.raises(BundleError, match="another content"):
+        import_(other, tmp_path / "run.tar")
+
+
+def test_a_live_stream_is_neither_exported_nor_overwritten(store: Store, other: Store, tmp_path: Path) -> None:
+    """If this failed, a bundle would hold half a run, or an import would write under a live one."""
+    fill(store, finish=False)
+    with StreamWriter.open(store, "run"), pytest.raises(StreamBusy, match="when the run has ended"):
+        export(store, ["run"], tmp_path / "run.tar")
+    assert not (tmp_path / "run.tar").exists()
+    export(store, ["run"], tmp_path / "run.tar")
+    import_(other, tmp_path / "run.tar")
+    with StreamWriter.open(other, "run"), pytest.raises(StreamBusy):
+        import_(other, tmp_path / "run.tar")
+    with pytest.raises(StreamNotFound, match="nowhere"):
+        export(store, ["nowhere"], tmp_path / "x.tar")
+    with pytest.raises(BundleError, match="no stream"):
+        export(store, [], tmp_path / "x.tar")
+
+
+def test_a_missing_blob_is_named_at_export(store: Store, tmp_path: Path) -> None:
+    """If this failed, a bundle would be made that cannot be imported anywhere."""
+    fill(store)
+    (gone,) = [e.data["blob"] for e in read(store, "run", types=("artifact.stored",))]
+    store.blobs.path(gone).unlink()
+    with pytest.raises(BundleError, match=gone):
+        export(store, ["run"], tmp_path / "run.tar")
+    assert not (tmp_path / "run.tar").exists()
+
+
+def test_an_empty_stream_and_a_pipe_work(store: Store, other: Store) -> None:
+    """If this failed, `hemra log export | ssh … hemra log import` would not work."""
+    StreamWriter.open(store, "run", create=True).close()
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as out:
+        export(store, ["run"], out)
+    with os.fdopen(reading, "rb") as file:
+        assert [s.what for s in import_(other, file).streams] == ["added"]
+    assert list(read(other, "run")) == []
+
+
+CRASH = """
+import sys
+from pathlib import Path
+from eventlog import Store, import_
+import_(Store.open(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("point", ["import.after_blobs", "import.after_segment", "import.after_stream"])
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_killed_import_leaves_a_sound_store_and_can_be_repeated(
+    store: Store, other: Store, tmp_path: Path, point: str, existing: bool
+) -> None:
+    """If this failed, a power cut in an import would leave a run that is half there."""
+    fill(store, finish=False)
+    fill(store, "second")
+    if existing:
+        export(store, ["run"], tmp_path / "short.tar")
+        import_(other, tmp_path / "short.tar")
+        grow(store)
+    export(store, ["run", "second"], tmp_path / "all.tar")
+    env = {**os.environ, "HEMRA_CRASH_AT": point, "PYTHONPATH": str(Path(__file__).parents[2])}
+    argv = [sys.executable, "-c", CRASH, str(other.path), str(tmp_path / "all.tar")]
+    died = subprocess.run(argv, env=env, check=False)
+    reached = existing or point != "import.after_segment"
+    assert died.returncode == (-9 if reached else 0)
+    assert verify(other).ok, verify(other).problems
+    before = [e.seq for e in read(other, "run")] if "run" in other.streams() else []
+    assert len(before) in (0, 23, 28)
+    import_(other, tmp_path / "all.tar")
+    for name in ("run", "second"):
+        assert whole(other, name) == whole(store, name)
+    assert verify(other).problems == []
+    assert not list(other.path.glob(".import-*"))
