@@ -118,6 +118,16 @@ def _is_hex(text: str, length: int) -> bool:
     return len(text) == length and set(text) <= set("0123456789abcdef")
 
 
+def _header(name: str, size: int) -> bytes:
+    """The one tar header that a member of this name and size has. Raises BundleError."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, 0o644, 0
+    try:
+        return info.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
+    except ValueError as error:
+        raise BundleError(f"{name} does not fit into a tar file: {error}") from None
+
+
 class Writing:
     """Writes a bundle's members, in the order of its index."""
 
@@ -131,12 +141,7 @@ class Writing:
 
     def add(self, member: Member, pieces: Iterable[bytes]) -> None:
         """Write one member; all but its name, size and content is fixed. BundleError when it changed."""
-        info = tarfile.TarInfo(member.name)
-        info.size, info.mode, info.mtime = member.size, 0o644, 0
-        try:
-            self._put(info.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"))
-        except ValueError as error:
-            raise BundleError(f"{member.name} does not fit into a tar file: {error}") from None
+        self._put(_header(member.name, member.size))
         running, size = hashlib.sha256(), 0
         for piece in pieces:
             running.update(piece)
@@ -203,6 +208,8 @@ class Reading:
         limit = MAX_INDEX_BYTES if size is None else size
         if info.size < 0 or info.size > limit or (size is not None and info.size != size):
             raise BundleError(f"{name} has {info.size} bytes, not what was announced or is allowed")
+        if header != _header(name, info.size):
+            raise BundleError(f"the tar header of {name} says more than its name and size")
         for start in range(0, info.size, _PIECE):
             yield self._read(min(_PIECE, info.size - start), name)
         if self._read(-info.size % _BLOCK, name).strip(b"\0"):

@@ -121,7 +121,7 @@ def trailer_offset(path: Path, fd: int, size: int) -> int:
     footer = os.pread(fd, 9, max(0, size - 9))
     if len(footer) < 9 or struct.unpack("<I", footer[5:])[0] != SEEK_FOOTER_MAGIC:
         raise DamageError(path, max(0, size - 9), "the sealed segment has no seek table at its end")
-    entries = struct.unpack("<I", footer[:4])[0]
+    entries: int = struct.unpack("<I", footer[:4])[0]
     table = entries * 12 + 9 + 8
     last_entry = os.pread(fd, 12, max(0, size - 9 - 12))
     if table > size or len(last_entry) < 12:

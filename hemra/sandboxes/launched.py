@@ -93,7 +93,7 @@ class Launched:
             )
         except (OSError, ValueError) as error:
             await program.close()
-            raise StartFailed(start_error(spec.argv, error)) from error
+            raise StartFailed(start_error(spec, error)) from error
         ends.close(report_write, control_read)
         if spec.pty is None:
             ends.close(*(fd for fd in theirs.values() if fd >= 0))
@@ -182,10 +182,13 @@ class Launched:
             await self._process.wait()
 
 
-def start_error(argv: list[str], error: OSError | ValueError) -> str:
+def start_error(spec: ExecSpec, error: OSError | ValueError) -> str:
     """Why a program could not be started, with the remedy where there is one."""
-    number = error.errno if isinstance(error, OSError) else None
-    return start_failure(argv[0], number, getattr(error, "strerror", None) or str(error))
+    if not isinstance(error, OSError):
+        return start_failure(spec.argv[0], None, str(error))
+    if error.filename == spec.cwd:
+        return f"cannot start {spec.argv[0]!r}: its working folder {spec.cwd}: {error.strerror}"
+    return start_failure(spec.argv[0], error.errno, error.strerror or str(error))
 
 
 def start_failure(program: str, number: int | None, text: str) -> str:

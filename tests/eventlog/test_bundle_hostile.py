@@ -57,7 +57,9 @@ def tarred(members: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
     return out.getvalue()
 
 
-def plain(name: str, content: bytes, kind: bytes = tarfile.REGTYPE, link: str = "") -> tuple[tarfile.TarInfo, bytes]:
+def plain(
+    name: str, content: bytes, kind: bytes = tarfile.REGTYPE, link: str = ""
+) -> tuple[tarfile.TarInfo, bytes]:
     """One member."""
     info = tarfile.TarInfo(name)
     info.size, info.type, info.linkname = len(content), kind, link
@@ -78,7 +80,7 @@ def rebuilt(files: Files, change: Callable[[dict[str, Any]], None] | None = None
     return tarred([plain("bundle.json", json.dumps(index).encode()), *rest])
 
 
-def refused(raw: bytes, tmp_path: Path, match: str = "", **limits: int) -> None:
+def refused(raw: bytes, tmp_path: Path, match: str | None = None, **limits: int) -> None:
     """The bundle is refused, and the store is as empty as before."""
     store = Store.open(tmp_path / "target", create=True)
     with pytest.raises(BundleError, match=match):
@@ -130,7 +132,12 @@ def test_names_that_no_bundle_holds(good: bytes, tmp_path: Path, name: str) -> N
 def test_anything_but_plain_files(good: bytes, tmp_path: Path, kind: bytes, place: str) -> None:
     """If this failed, a link or device in a bundle could reach files outside."""
     members = [
-        plain(n, b"" if n == place else c, kind if n == place else tarfile.REGTYPE, "/etc/passwd" if n == place else "")
+        plain(
+            n,
+            b"" if n == place else c,
+            kind if n == place else tarfile.REGTYPE,
+            "/etc/passwd" if n == place else "",
+        )
         for n, c in unpacked(good).items()
     ]
     refused(tarred(members), tmp_path, "stands where the plain file|no tar header")

@@ -80,9 +80,8 @@ async def run_in(box: HostSandbox, argv: list[str], ran: Ran | None = None, **op
         assert ran.pid, "output was delivered before the start was told"
         setattr(ran, stream, getattr(ran, stream) + chunk)
 
-    spec = ExecSpec(
-        argv=argv, env=box.environment() | options.pop("env", {}), cwd=str(box.workspace), **options
-    )
+    options = {"cwd": str(box.workspace)} | options
+    spec = ExecSpec(argv=argv, env=box.environment() | options.pop("env", {}), **options)
     ran.result = await box.exec(spec, on_start, on_output or keep, ran.samples.append)
     return ran
 

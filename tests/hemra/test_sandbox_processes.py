@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from eventlog.schemas.runs import Limits
+from hemra.sandboxes.launched import LAUNCHER
 from hemra.sandboxes.watchdogs import folder_bytes
 from tests.hemra.sandboxed import NAPPING, alive, attempt, python, run_in, sandbox, shell, tried
 
@@ -287,6 +290,35 @@ def test_what_cannot_be_started_says_why(tmp_path: Path, argv: list[str], said: 
         assert ran.pid == 0
 
     asyncio.run(go())
+
+
+def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:
+    """Otherwise the program is looked for although it is there."""
+    ran = attempt(tmp_path, ["true"], cwd="/no/such/folder")
+    assert ran.result.error is not None
+    assert "its working folder /no/such/folder" in ran.result.error
+
+
+@linux
+def test_the_launcher_finds_the_same_tree_on_every_kernel() -> None:
+    """A kernel without lists of children must not leave anything running."""
+    source = importlib.util.spec_from_file_location("launcher", LAUNCHER)
+    assert source is not None
+    assert source.loader is not None
+    launcher = importlib.util.module_from_spec(source)
+    source.loader.exec_module(launcher)
+    with subprocess.Popen(shell("sleep NAP & echo up; sleep NAP"), stdout=subprocess.PIPE) as top:
+        assert top.stdout is not None
+        top.stdout.readline()
+        deadline = time.monotonic() + 10
+        while len(alive(NAPPING)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        found, slowly = set(launcher.descendants()), set(launcher.descendants_by_parent())
+        for pid in found:
+            if top.pid in (pid, launcher.stat_of(pid)[1]):
+                os.kill(pid, signal.SIGKILL)
+    assert found == slowly
+    assert len(found) >= 3
 
 
 @linux
