@@ -243,8 +243,7 @@ class Try:
             try:
                 self.result = await self._execute(sandbox, spec, self._intake, launch.prompt)
             except SandboxError as error:
-                self.lost = one_line(error)
-                self.log.emit(SandboxLost(try_no=self.try_no, reason=self.lost, evidence={}))
+                self._lose(one_line(error))
                 return
             self._conclude(self.result, self._intake)
 
@@ -291,6 +290,13 @@ class Try:
         )  # fmt: skip
         if result.leftover_processes:
             self.flags.append("leftover_processes")
+        if "launcher_lost" in result.flags:
+            self._lose(result.error or "the process that watched the harness was killed", stdout=result.stdout_bytes)
+
+    def _lose(self, reason: str, **evidence: int) -> None:
+        """The sandbox went away under the harness: how that ended is not known, so nothing is scored."""
+        self.lost = reason
+        self.log.emit(SandboxLost(try_no=self.try_no, reason=reason, evidence=dict(evidence)))
 
     # -- after the harness -------------------------------------------------------------------
 

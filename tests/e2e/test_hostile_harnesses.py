@@ -223,3 +223,25 @@ def test_a_saboteur_passes_nothing(hemra: Command) -> None:
     assert (rows["oracle"]["scored"], rows["oracle"]["passed"]) == (11, 11)
     calls = [e for e in events_of(hemra, run) if e["type"] == "tool.returned" and e["data"]["ok"] is False]
     assert len(calls) >= 33
+
+
+def test_who_kills_the_launcher_loses_the_sandbox(
+    hemra: Command, python_harness: Callable[[str, str], Path]
+) -> None:
+    """If this failed, a harness could rid itself of its watcher and be scored, or leave processes behind."""
+    harness = python_harness(
+        "assassin",
+        """
+        import os, signal, time
+        print("here", flush=True)
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(1000)
+        """,
+    )
+    arguments = ["--dataset", "hermes", "--task", "t01*/t01*", "--harness", str(harness), "--retries", "0"]
+    run = hemra.run(*arguments, code=3)
+    events = events_of(hemra, run)
+    finished = last(events, "trial.finished")
+    assert (finished["outcome"], finished["scored"], finished["reward"]) == ("sandbox_lost", False, None)
+    assert last(events, "sandbox.lost")["reason"]
+    assert alive(run) == []

@@ -158,7 +158,7 @@ def test_a_run_that_went_on_differently_is_refused_whole(store: Store, other: St
     fill(store, "new")
     export(store, ["new", "run"], tmp_path / "long.tar")
     before = whole(other)
-    with pytest.raises(BundleError, match="stream run exists .* with another content"):
+    with pytest.raises(BundleError, match=r"stream run exists .* with another content"):
         import_(other, tmp_path / "long.tar")
     assert other.streams() == ["catalog", "run"]
     assert whole(other) == before

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from eventlog import bus
-from eventlog.bus import MAX_REQUEST, Address, BusError, Server, address_of
+from eventlog.bus import MAX_REQUEST, Address, BusError, Received, Server, address_of
 from eventlog.bus_peer import Requester, Unreachable, Waker
 from eventlog.errors import StreamBusy
 
@@ -116,7 +116,7 @@ def test_requests_that_wait_are_taken_together_and_each_gets_its_answer(address:
         with ThreadPoolExecutor(40) as pool:
             bodies = [b"request %d" % n for n in range(40)]
             asked = [pool.submit(ask_once, address, body) for body in bodies]
-            taken = []
+            taken: list[Received] = []
             while len(taken) < 40:
                 more = server.receive(5.0)
                 assert more
@@ -201,13 +201,12 @@ def test_what_is_too_large_is_refused_before_it_is_sent(address: Address) -> Non
 )
 def test_garbage_on_the_socket_harms_nobody(address: Address, raw: bytes) -> None:
     """If this failed, any process of the user could end a run's recorder."""
-    with Echo(address):
-        with socket.socket(socket.AF_UNIX) as rogue:
-            rogue.connect(str(address.requests))
-            rogue.sendall(raw)
-            requester = Requester(address.requests, soon())
-            assert requester.request(b"still here", soon()) == b"ereh llits"
-            requester.close()
+    with Echo(address), socket.socket(socket.AF_UNIX) as rogue:
+        rogue.connect(str(address.requests))
+        rogue.sendall(raw)
+        requester = Requester(address.requests, soon())
+        assert requester.request(b"still here", soon()) == b"ereh llits"
+        requester.close()
 
 
 def test_a_second_server_is_refused_and_a_dead_ones_socket_taken_over(address: Address) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import orjson
 import pytest
 from hypothesis import given
@@ -115,10 +117,8 @@ def test_what_is_no_request_is_refused(raw: bytes) -> None:
 @given(st.binary(max_size=400))
 def test_any_bytes_are_a_request_or_refused(raw: bytes) -> None:
     """If this failed, some bytes would crash the recorder."""
-    try:
-        unpack_request(raw)
-    except BadRequest as error:
-        assert str(error)
+    with contextlib.suppress(BadRequest):
+        assert unpack_request(raw).kind in Kind
 
 
 @given(st.data())
