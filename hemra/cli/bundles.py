@@ -23,7 +23,9 @@ def _print(report: BundleReport, where: str, as_json: bool, did: str) -> None:
         facts: dict[str, Any] = msgspec.to_builtins(report)
         print_json({"schema": "hemra.bundle/1", "file": where, **facts})
         return
-    note(f"{did} {', '.join(report.streams)}: {report.events} events, {report.blobs} blobs, {where}")
+    for stream in report.streams:
+        note(f"{stream.stream}: {stream.events} events {stream.what}")
+    note(f"{did} {where}: {report.blobs} blobs, {report.bytes} bytes, {report.digest}")
 
 
 @click.command(
@@ -53,11 +55,11 @@ def export(runs: tuple[str, ...], output: str, force: bool, as_json: bool) -> No
         if sys.stdout.isatty():
             raise UsageError("a bundle is not for a terminal; name a file with -o, or pipe it")
         report = exported(store, streams, sys.stdout.buffer)
-        note(f"exported {', '.join(streams)}: {report.events} events, {report.blobs} blobs")
+        _print(report, "stdout", as_json, "exported to")
         return
     if Path(output).exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
-    _print(exported(store, streams, Path(output)), output, as_json, "exported")
+    _print(exported(store, streams, Path(output)), output, as_json, "exported to")
 
 
 @click.command(
@@ -77,4 +79,4 @@ def import_(file: str, as_json: bool) -> None:
         raise NotFound(f"no file {file}")
     store = open_store(create=True)
     report = imported(store, sys.stdin.buffer if file == "-" else Path(file))
-    _print(report, file, as_json, "imported")
+    _print(report, file, as_json, "imported from")

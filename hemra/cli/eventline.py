@@ -29,7 +29,7 @@ def event_line(
     event: Event, *, run: str | None = None, width: int | None = None, colour: bool = False
 ) -> str:
     """The line, without its newline; at most `width` columns. `run` stands in front of mixed ones."""
-    parts = [event.time[11:23], run, f"{event.trial or UNKNOWN:<5}", f"{event.type:<18}", summary(event)]
+    parts = [event.time[11:23], run, f"{event.trial or UNKNOWN:<5}", f"{event.type:<20}", summary(event)]
     line = " ".join(part for part in parts if part is not None).rstrip()
     if width:
         line = shortened(line, width)

@@ -173,7 +173,16 @@ def verify(runs: tuple[str, ...], as_json: bool) -> None:
     report = verified(store, [resolve_stream(store, run) for run in runs] or None)
     end_with(0 if report.ok else 1)
     if as_json:
-        problems = [msgspec.to_builtins(p) | {"path": str(p.path)} for p in report.problems]
+        problems = [
+            {
+                "severity": p.severity,
+                "stream": p.stream,
+                "path": str(p.path),
+                "offset": p.offset,
+                "cause": p.cause,
+            }
+            for p in report.problems
+        ]
         streams = [msgspec.to_builtins(s) for s in report.streams]
         print_json({"schema": "hemra.verify/1", "ok": report.ok, "streams": streams, "problems": problems})
     else:

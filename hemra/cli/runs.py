@@ -80,7 +80,7 @@ def show(run: str, failed: bool, as_json: bool) -> None:
     _print_header(document)
     click.echo()
     print_table(
-        [("trial", "<"), ("harness", "<"), ("task", "+"), ("#", ">"), ("outcome", "<"), ("score", "<"),
+        [("trial", "<"), ("harness", "<"), ("task", "<"), ("#", ">"), ("outcome", "<"), ("score", "<"),
          ("reward", ">"), ("agent time", ">"), ("why", "+")],
         [_trial_row(trial) for trial in document["trials"]],
     )  # fmt: skip

@@ -20,7 +20,7 @@ TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class Command:
-    """Runs `hemra` on one store from an empty folder, with no terminal and nothing of the caller's settings."""
+    """Runs `hemra` on one store from an empty folder, without a terminal."""
 
     store: Path
     cwd: Path
