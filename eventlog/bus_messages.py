@@ -145,7 +145,8 @@ def _checked_lines(first: int, count: int, body: bytes) -> list[bytes]:
             event = _decode_line(line)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise BadRequest(f"event {first + index} does not read as an event: {error}") from None
-        if line.count(b"[") + line.count(b"{") > _MAX_DEPTH and _deeper_than(event.data, _MAX_DEPTH):
+        # Two brackets a level: what is shorter cannot be too deep.
+        if len(line) > 2 * _MAX_DEPTH and _deeper_than(event.data, _MAX_DEPTH):
             raise BadRequest(f"event {first + index} is nested more than {_MAX_DEPTH} levels deep")
     return lines
 
@@ -164,7 +165,9 @@ def _deeper_than(value: Any, levels: int) -> bool:
 def pack_answer(answer: Answer) -> bytes:
     """An answer as bytes."""
     status, first, last, duplicates, text = answer
-    return _ANSWER.pack(VERSION, status, first, last, duplicates) + text.encode("utf-8", "replace")
+    return _ANSWER.pack(VERSION, status, first, last, duplicates) + (
+        text.encode("utf-8", "replace") if text else b""
+    )
 
 
 def unpack_answer(raw: bytes) -> Answer:

@@ -93,9 +93,13 @@ class Client:
         Raises BadEvent, RecorderRefused (disk full: the event is not recorded), RecorderUnavailable (nobody
         knows whether it is). A loss of events that were emitted before is raised here too, once.
         """
-        self._raise_lost()
-        item = Item(self._encode(data, trial))
-        self._outbox.put(item)
+        if self._lost is not None:
+            self._raise_lost()
+        line = self._encode(data, trial)
+        item = Item(line)
+        if self._outbox.put_and_lead(item):
+            self._lead(item, [line])
+            return self._outcome(item)
         return self._settled(item)
 
     async def append_async(self, data: EventData, *, trial: str | None = None) -> int | None:
@@ -184,21 +188,31 @@ class Client:
     def _settled(self, item: Item) -> int | None:
         """Send, or wait for whoever sends, until `item` is answered."""
         if self._outbox.lead_or_wait(item):
-            self._lead(lambda: not item.done)
+            self._lead(item)
+        return self._outcome(item)
+
+    def _outcome(self, item: Item) -> int | None:
         if item.error is not None:
             raise item.error
         return item.seq
 
-    def _lead(self, wanted: Callable[[], bool]) -> None:
-        """Send batches as long as `wanted` and there are any; then make another the sender."""
+    def _lead(self, item: Item | None, in_hand: list[bytes] | None = None) -> None:
+        """Send until `item` is answered (None: all there is), then make another the sender.
+
+        `in_hand` are the lines of a batch that was taken already.
+        """
         try:
-            while wanted():
-                batch = self._outbox.take()
-                if not batch or not self._send([item.line for item in batch if item.line is not None]):
-                    break
+            lines = in_hand if in_hand is not None else self._take()
+            while lines is not None and self._send(lines) and (item is None or not item.done):
+                lines = self._take()
         finally:
             # After an interrupt the batch in hand goes back to the front: the same numbers are sent again.
             self._outbox.hand_on()
+
+    def _take(self) -> list[bytes] | None:
+        """Lines of the next batch (none for a batch of marks); None when nothing waits."""
+        batch = self._outbox.take()
+        return [item.line for item in batch if item.line is not None] if batch else None
 
     def _send(self, lines: list[bytes]) -> bool:
         """Send the lines in hand and settle their items; False when the disk refused them."""
@@ -252,7 +266,7 @@ class Client:
     def _send_in_background(self) -> None:
         while self._outbox.wait_due():
             if self._outbox.try_lead():
-                self._lead(lambda: True)
+                self._lead(None)
             if self._refused_since is not None:
                 self._outbox.pause(_RETRY_PAUSE_S)
 

@@ -20,26 +20,32 @@ BATCH_EVENTS = 1000
 BATCH_BYTES = 256 * 1024
 #: Emitted events wait while this many bytes are queued already.
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
+#: Where several append at once, the next batch waits this long at most for those that the last one set free: they
+#: are about to append again, and one commit for all is worth more than two for halves.
+GATHER_S = 0.0003
 
 
 class Item:
     """One event on its way (or, with line None, a mark that everything before it is answered)."""
 
-    __slots__ = ("done", "error", "line", "notify", "promoted", "seq", "waiter", "waits")
+    #: Called once when the item is answered, by the sending thread.
+    notify: Callable[[Item], None] | None = None
+    #: Somebody waits for the answer; False for what was emitted.
+    waits = True
+    waiter: threading.Lock | None = None
+    promoted = False
+    done = False
+    seq: int | None = None
+    error: LogError | None = None
 
     def __init__(
         self, line: bytes | None, notify: Callable[[Item], None] | None = None, *, waits: bool = True
     ) -> None:
         self.line = line
-        #: Called once when the item is answered, by the sending thread.
-        self.notify = notify
-        #: Somebody waits for the answer; False for what was emitted.
-        self.waits = waits
-        self.waiter: threading.Lock | None = None
-        self.promoted = False
-        self.done = False
-        self.seq: int | None = None
-        self.error: LogError | None = None
+        if notify is not None:
+            self.notify = notify
+        if not waits:
+            self.waits = False
 
     def settle(self) -> None:
         """The answer is there: wake whoever waits for it."""
@@ -58,11 +64,16 @@ class Outbox:
         self._mutex = threading.Lock()
         self._due_changed = threading.Condition(self._mutex)
         self._freed = threading.Condition(self._mutex)
+        self._gathered = threading.Condition(self._mutex)
         self._queue: deque[Item] = deque()
         self._in_hand: list[Item] = []
         self._waiting: deque[Item] = deque()
         self._bytes = 0
         self._asynchronous = 0
+        #: Queued items that somebody waits for, and how many such there were at once when the last batch was answered.
+        self._wanted = 0
+        self._at_once = 0
+        self._gathering = 0
         self._led = False
         self._ended = False
         #: When the background sender has something to do, and until when it sleeps (monotonic seconds).
@@ -80,11 +91,36 @@ class Outbox:
             self._queue.append(item)
             if item.line is not None:
                 self._bytes += len(item.line)
+            if item.waits:
+                self._count_wanted()
             if not item.waits:
                 self._be_due(self._delay)
             elif item.notify is not None:
                 self._asynchronous += 1
                 self._be_due(0.0)
+
+    def put_and_lead(self, item: Item) -> bool:
+        """Queue an item that somebody waits for.
+
+        Where nothing waits and nobody sends, the caller becomes the sender with the item in hand: True.
+        """
+        with self._mutex:
+            if self._ended:
+                raise LogError("this client is closed")
+            assert item.line is not None
+            self._bytes += len(item.line)
+            if self._led or self._queue or self._at_once > 1:
+                self._queue.append(item)
+                self._count_wanted()
+                return False
+            self._led = True
+            self._in_hand = [item]
+            return True
+
+    def _count_wanted(self) -> None:
+        self._wanted += 1
+        if self._wanted == self._gathering:
+            self._gathered.notify()
 
     def _be_due(self, delay_s: float) -> None:
         """Have the background sender look in `delay_s` seconds at the latest."""
@@ -131,6 +167,8 @@ class Outbox:
     def take(self) -> list[Item]:
         """The sender's next batch: it stays in hand until it is settled, dropped or handed back."""
         with self._mutex:
+            if self._at_once > 1 and not self._in_hand:
+                self._gather()
             batch, size, queue = self._in_hand, 0, self._queue
             while queue and len(batch) < BATCH_EVENTS:
                 line = queue[0].line
@@ -138,16 +176,27 @@ class Outbox:
                     if batch and size + len(line) > BATCH_BYTES:
                         break
                     size += len(line) + 1
-                batch.append(queue.popleft())
+                item = queue.popleft()
+                self._wanted -= item.waits
+                batch.append(item)
             if not queue:
                 self._due = math.inf
             return batch
+
+    def _gather(self) -> None:
+        """Wait until as many want an answer as did at once the last time, but not long."""
+        deadline = time.monotonic() + GATHER_S
+        self._gathering = self._at_once
+        while self._wanted < self._gathering and (left := deadline - time.monotonic()) > 0:
+            self._gathered.wait(left)
+        self._gathering = 0
 
     def settle(self, first: int, duplicates: int) -> None:
         """The batch in hand is on disk: its lines after the first `duplicates` have seqs from `first` on."""
         with self._mutex:
             batch, self._in_hand = self._in_hand, []
             self._forget(batch)
+            self._at_once = self._wanted + sum(item.waits for item in batch)
         number = 0
         for item in batch:
             if item.line is not None:
@@ -168,6 +217,7 @@ class Outbox:
             kept = [] if emitted else [item for item in items if not item.waits]
             if queued:
                 self._queue.clear()
+                self._wanted = 0
             self._queue.extendleft(reversed(kept))
             self._in_hand = []
             self._forget(dropped)
@@ -177,8 +227,11 @@ class Outbox:
         return sum(not item.waits for item in dropped)
 
     def _forget(self, items: Sequence[Item]) -> None:
-        self._asynchronous -= sum(item.notify is not None for item in items)
-        self._bytes -= sum(len(item.line) for item in items if item.line is not None)
+        for item in items:
+            if item.notify is not None:
+                self._asynchronous -= 1
+            if item.line is not None:
+                self._bytes -= len(item.line)
         self._freed.notify_all()
 
     def hand_on(self) -> None:
@@ -187,6 +240,7 @@ class Outbox:
             self._hand_on()
 
     def _hand_on(self) -> None:
+        self._wanted += sum(item.waits for item in self._in_hand)
         self._queue.extendleft(reversed(self._in_hand))
         self._in_hand = []
         while self._waiting:

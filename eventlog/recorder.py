@@ -131,7 +131,7 @@ class Recorder:
         self._stopping = self._ended = True
         try:
             self._writer.finish()
-        except (OSError, DamageError) as error:
+        except (LogError, OSError) as error:
             status = Status.BAD if isinstance(error, DamageError) else Status.NO_ROOM
             self._answer(item, Answer(status, text=f"cannot seal {self._writer.path}: {error}"))
             return

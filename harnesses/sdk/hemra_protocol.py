@@ -11,6 +11,7 @@ Everything that is said is written at once, one line of JSON each, on the standa
 started with. What the program itself prints goes to standard error, so that a stray `print` breaks nothing.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -93,3 +94,20 @@ class Trial:
         output = done.stdout.decode("utf-8", "replace")
         self.result(call, done.returncode == 0, {"output": output, "exit_code": done.returncode})
         return output
+
+    def read_file(self, path: str, offset: int = 1, limit: "int | None" = None) -> str:
+        """Read a file of the workspace and record it as a call of the tool `read_file`.
+
+        Returns `limit` lines (None: all) from line `offset` on, counted from 1, with their newlines. Raises
+        OSError for a file that cannot be read and ValueError for an impossible window, both recorded too.
+        """
+        call = self.call("read_file", {"path": path, "offset": offset, "limit": limit})
+        try:
+            with open(os.path.join(self.workspace, path), "rb") as file:
+                lines = itertools.islice(itertools.islice(file, offset - 1, None), limit)
+                content = b"".join(lines).decode("utf-8", "replace")
+        except (OSError, ValueError) as error:
+            self.result(call, False, {"error": str(error)})
+            raise
+        self.result(call, True, {"content": content})
+        return content

@@ -209,7 +209,8 @@ def finish(store: Store, result: RunResult, fail_under: float | None = None) -> 
     report = query.report(store, result.run)
     if not settings().quiet:
         click.echo(render_report(report, colour=_colour_on_stderr()), err=True, nl=False)
-        note(f"Next: `hemra show {result.run}`, `hemra compare {result.run}`, `hemra tail {result.run}`")
+        compare = f", `hemra compare {result.run}`" if len(report["harnesses"]) == 2 else ""
+        note(f"Next: `hemra show {result.run}`{compare}")
     if fail_under is not None:
         end_with(_gate(report, fail_under, result.exit_code))
 

@@ -28,12 +28,17 @@ def parse_since(text: str | None) -> Since:
         return Since(1, None)
     if re.fullmatch(r"\d{1,18}", text):
         return Since(max(1, int(text)), None)
-    ago = _AGO.fullmatch(text)
-    if ago:
-        return Since(1, clock.rfc3339(clock.wall_ns() - int(float(ago[1]) * _UNIT_NS[ago[2]])))
     try:
-        return Since(1, clock.parse_rfc3339(text))
+        return Since(1, _time(text))
     except (ValueError, OverflowError, OSError):
         raise UsageError(
             f"--since {text}: give a seq (120), a time (2026-11-30T19:45:00Z) or how long ago (10m, 2h, 1d)"
         ) from None
+
+
+def _time(text: str) -> str:
+    """Fixed-width UTC time of a length of time ago, or of a time. Raises what the parsers raise."""
+    ago = _AGO.fullmatch(text)
+    if ago is None:
+        return clock.parse_rfc3339(text)
+    return clock.rfc3339(clock.wall_ns() - int(float(ago[1]) * _UNIT_NS[ago[2]]))

@@ -23,8 +23,8 @@ ERROR = "error"
 WARNING = "warning"
 MAX_FIXTURE_BYTES = 100 * 1024
 SOLUTION = "solution/solve.py"
-#: Code of the task that is run by itself: it must get by with the standard library.
-OWN_CODE = ("verifier.py", "prepare.py", SOLUTION)
+#: Code of the task that is run by itself, and the modules that it is given beside the standard library.
+OWN_CODE = {"verifier.py": (), "prepare.py": (), SOLUTION: ("hemra_protocol",)}
 SEED = 0
 
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -84,9 +84,9 @@ def _static(task: Task) -> Iterator[str]:
         size = (task.path / path).stat().st_size
         if path.startswith("fixture/") and size > MAX_FIXTURE_BYTES:
             yield f"{path}: {size} bytes, above {MAX_FIXTURE_BYTES} (write large files in prepare.py)"
-    for path in OWN_CODE:
+    for path, provided in OWN_CODE.items():
         if path in task.files:
-            yield from imports.problems((task.path / path).read_bytes(), path)
+            yield from imports.problems((task.path / path).read_bytes(), path, provided=provided)
     both = set(task.spec.allowed_tools) & set(task.spec.forbidden_tools)
     if both:
         yield f"task.yaml: {', '.join(sorted(both))} both allowed and forbidden"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -34,6 +36,31 @@ def test_progress_is_one_plain_line_a_trial(hemra: Command) -> None:
     assert len(lines) == 10
     assert ESCAPE not in done.stderr
     assert "\r" not in done.stderr
+
+
+def test_a_terminal_gets_a_live_display_and_stdout_stays_clean(hemra: Command) -> None:
+    """`RUN=$(hemra run …)` in a terminal shows progress, and the display must not get into the id."""
+    ours, theirs = pty.openpty()
+    command = [HEMRA, "run", "--dataset", "hermes", "--harness", "oracle", "--task", "t01*"]
+    process = subprocess.Popen(
+        command,
+        env=hemra.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux says EIO when the other side has closed the terminal
+        while piece := os.read(ours, 65536):
+            shown += piece
+    os.close(ours)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert RUN_ID.fullmatch(out.strip())
+    assert ESCAPE.encode() in shown
+    assert shown.count(b"completed, PASS") == 5
 
 
 LISTS = [
@@ -282,6 +309,21 @@ def test_filters_choose_from_the_same_lines(recorded: Recorded) -> None:
     assert recorded.hemra("tail", "latest", "--json", "-n", "3").stdout.splitlines() == [
         x[1] for x in whole[-3:]
     ]
+
+
+def test_a_tail_of_everything_sees_runs_that_begin_later(hemra: Command) -> None:
+    """One terminal that follows all runs is how several are watched at once."""
+    hemra.run("--dataset", "hermes", "--harness", "nop", "--task", "t01_echo")
+    assert hemra("tail").stdout == ""
+    follower = hemra.start("tail", "-f", "--json")
+    try:
+        run = hemra.run("--dataset", "hermes", "--harness", "oracle", "--task", "t01_echo")
+        lines = hemra("log", "cat", run).stdout.splitlines()
+        assert follower.stdout is not None
+        assert [follower.stdout.readline().rstrip("\n") for _ in lines] == lines
+    finally:
+        follower.terminate()
+        follower.communicate(timeout=60)
 
 
 def test_two_runs_of_one_second_are_two_runs(hemra: Command) -> None:

@@ -112,3 +112,47 @@ def test_the_sdk_keeps_its_stream_clean(tmp_path: Path) -> None:
     assert [e.turn for e in events if isinstance(e, ToolCalled)] == [1, 1, 1]
     texts = [event.text for event in events if isinstance(event, MessageRecorded)]
     assert texts[0] == "half an emoji \ud83d and a line\nbreak"
+
+
+READER = """
+from hemra_protocol import Trial
+trial = Trial("t", "1")
+with open("lines.txt", "wb") as file:
+    file.write(b"one\\ntwo \\xff\\x0c\\r\\nthree\\nfour")
+texts = [
+    trial.read_file("lines.txt"),
+    trial.read_file("lines.txt", limit=1),
+    trial.read_file("lines.txt", 2, 2),
+    trial.read_file("lines.txt", offset=4, limit=9),
+    trial.read_file("lines.txt", offset=5),
+]
+for arguments in (("gone.txt",), (".",), ("lines.txt", 0), ("lines.txt", 3, -1)):
+    try:
+        trial.read_file(*arguments)
+    except (OSError, ValueError) as error:
+        texts.append(type(error).__name__)
+trial.final("|".join(texts))
+"""
+
+
+def test_the_sdk_reads_files_and_records_it(tmp_path: Path) -> None:
+    """A read would give other lines than it records, or a failed one would not be in the record."""
+    (tmp_path / "agent.py").write_text(READER, encoding="utf-8")
+    (tmp_path / "harness.yaml").write_text(
+        'name: t\nkind: protocol\ncommand: ["{python}", agent.py]\n', encoding="utf-8"
+    )
+    events, conclusion, done = carried_out(tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    whole = "one\ntwo \ufffd\x0c\r\nthree\nfour"
+    given = [whole, "one\n", "two \ufffd\x0c\r\nthree\n", "four", ""]
+    errors = ["FileNotFoundError", "IsADirectoryError", "ValueError", "ValueError"]
+    assert conclusion.final_text == "|".join(given + errors)
+    calls = [event for event in events if isinstance(event, ToolCalled)]
+    assert {call.name for call in calls} == {"read_file"}
+    assert calls[2].arguments == {"path": "lines.txt", "offset": 2, "limit": 2}
+    results = [event for event in events if isinstance(event, ToolReturned)]
+    assert [(result.ok, result.result) for result in results[:5]] == [
+        (True, {"content": text}) for text in given
+    ]
+    assert [result.ok for result in results[5:]] == [False] * 4
+    assert "No such file" in str(results[5].result)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+from harnesses.registry import load_harness
 from hemra.datasets.model import Task
 from hemra.datasets.prepare import Prepared
+from tests.harnesses.trial_inputs import trial_input
 
 TASK_YAML = "id: {id}\nversion: 1\ntitle: A task\ndifficulty: 1\n"
 PASSING = "def verify(workspace, trace):\n    return {'status': 'PASS', 'reason': 'fine'}\n"
@@ -60,22 +61,27 @@ def blank_trace(prepared: Prepared, workspace: Path, home: Path) -> dict[str, An
 
 
 def solve(task: Task, prepared: Prepared, workspace: Path, home: Path) -> dict[str, Any]:
-    """Run the reference solution in the workspace and make the trace from the protocol lines it prints."""
-    program = [sys.executable, "-I", "-S", "-B", str(task.path / "solution" / "solve.py")]
-    told = {
-        "protocol": "hemra/1",
-        "task": task.id,
-        "instruction": prepared.instruction,
-        "workspace": str(workspace),
-        "home": str(home),
-    }
+    """Run the reference solution as the oracle does and make the trace from the protocol lines it prints."""
+    harness_dir = home.with_name("harness")
+    launch = load_harness("oracle").launch(
+        trial_input(
+            task=task.id,
+            instruction=prepared.instruction,
+            workspace=str(workspace),
+            home=str(home),
+            harness_dir=str(harness_dir),
+            solution_dir=str(task.path / "solution"),
+        )
+    )
+    harness_dir.mkdir()
+    for name, content in launch.files.items():
+        (harness_dir / name).write_bytes(content)
     done = subprocess.run(
-        program,
-        input=json.dumps(told),
+        launch.argv,
+        input=launch.stdin,
         capture_output=True,
-        text=True,
         cwd=workspace,
-        env={"PATH": os.environ["PATH"], "HOME": str(home)},
+        env={"PATH": os.environ["PATH"], "HOME": str(home), **launch.env},
         timeout=60,
         check=True,
     )

@@ -296,7 +296,8 @@ def test_read_parallel(solved: SolvedTrials) -> None:
     failed_first = [{**calls[0], "ok": False, "result": "busy"}, *calls[1:], {**calls[0], "turn": 2}]
     assert trial.verdict(tool_calls=failed_first) == ("PASS", 0.5)
     assert trial.verdict(tool_calls=calls[:2])[0] == "FAIL"
-    at_once = {**calls[0], "name": "terminal", "result": "\n".join(call["result"] for call in calls)}
+    shown = "\n".join(call["result"]["content"] for call in calls)
+    at_once = {**calls[0], "name": "terminal", "result": shown}
     assert trial.verdict(tool_calls=[at_once]) == ("PASS", 1.0)
     codes = list(trial.values["codes"].values())
     assert not trial.passes(" ".join(codes[:2]))

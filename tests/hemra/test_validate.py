@@ -32,7 +32,7 @@ def test_valid_task_has_no_finding(tmp_path: Path) -> None:
         "x y/ä",
         instruction="Read `data/{{name}}`, `./data/a.txt`, `data/`, run `ls -la`, `python3 -m x`, see `http://a.b/c.html`.",
         prepare="def prepare(workspace, seed):\n    return {'name': 'a.txt'}\n",
-        **{"fixture/data/a.txt": "x"},
+        **{"fixture/data/a.txt": "x", "solution/solve.py": "from hemra_protocol import Trial\n"},
     )
     assert validate(tmp_path) == []
 
@@ -57,6 +57,8 @@ def test_valid_task_has_no_finding(tmp_path: Path) -> None:
         ({"instruction": "Read `a/b/`."}, "warning", "`a/b/`"),
         ({"fixture/big.txt": "x" * 102_401}, "error", "fixture/big.txt: 102401 bytes"),
         ({"solution/solve.py": "import requests\n"}, "error", "solution/solve.py, line 1: imports requests"),
+        ({"solution/solve.py": "import hemra_protocol.x\n"}, "error", "line 1: imports hemra_protocol.x"),
+        ({"verifier": "from hemra_protocol import Trial\n"}, "error", "line 1: imports hemra_protocol"),
     ],
 )
 def test_each_mistake_is_found(tmp_path: Path, files: dict[str, str], level: str, told: str) -> None:

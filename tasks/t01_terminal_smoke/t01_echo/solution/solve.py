@@ -1,51 +1,8 @@
-"""Sources the script, echoes the variable and answers with what came out."""
+"""Sources the script in bash, echoes the variable and answers with what came out."""
 
-import itertools
-import json
-import subprocess
-import sys
+from hemra_protocol import Trial
 
-TASK = json.load(sys.stdin)
-CALLS = itertools.count(1)
-
-
-def emit(kind, **fields):
-    """One line of the harness protocol."""
-    print(json.dumps({"type": kind, **fields}), flush=True)
-
-
-def call(name, arguments, turn):
-    """Announce a tool call; its id is returned."""
-    identity = f"call-{next(CALLS)}"
-    emit("tool_call", call=identity, name=name, arguments=arguments, turn=turn)
-    return identity
-
-
-def terminal(command, turn):
-    """Run a shell command in the workspace, report what it really did, and return its output."""
-    identity = call("terminal", {"command": command}, turn)
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=TASK["workspace"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=30,
-        check=False,
-    )
-    shown = {"exit_code": done.returncode, "output": done.stdout}
-    emit("tool_result", call=identity, ok=done.returncode == 0, result=shown)
-    return done.stdout
-
-
-def solve():
-    """One echo; its output is the answer."""
-    printed = terminal('source ./marker.sh && echo "$MARKER"', turn=1)
-    emit("final", text=f"echo printed: {printed.strip()}")
-
-
-if __name__ == "__main__":
-    emit("hello", protocol="hemra/1", name="solution", version="1")
-    solve()
+trial = Trial("solution", "1")
+trial.message("I source the script and echo the variable.")
+printed = trial.terminal("""bash -c 'source ./marker.sh && echo "$MARKER"'""")
+trial.final(f"echo printed: {printed.strip()}")

@@ -1,59 +1,17 @@
 """Runs py_compile on both files and reports exit codes and line as it printed them."""
 
-import itertools
-import json
 import re
-import subprocess
-import sys
 
-TASK = json.load(sys.stdin)
-CALLS = itertools.count(1)
+from hemra_protocol import Trial
 
-
-def emit(kind, **fields):
-    """One line of the harness protocol."""
-    print(json.dumps({"type": kind, **fields}), flush=True)
-
-
-def call(name, arguments, turn):
-    """Announce a tool call; its id is returned."""
-    identity = f"call-{next(CALLS)}"
-    emit("tool_call", call=identity, name=name, arguments=arguments, turn=turn)
-    return identity
-
-
-def terminal(command, turn):
-    """Run a shell command in the workspace, report what it really did, and return its output."""
-    identity = call("terminal", {"command": command}, turn)
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=TASK["workspace"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=30,
-        check=False,
-    )
-    shown = {"exit_code": done.returncode, "output": done.stdout}
-    emit("tool_result", call=identity, ok=done.returncode == 0, result=shown)
-    return done.stdout
-
-
-def solve():
-    """The verdict is the exit code, the line stands in the traceback."""
-    verdicts = []
-    for turn, name in enumerate(("add.py", "scale.py"), 1):
-        printed = terminal(f'python3 -m py_compile {name}; echo "exit code $?"', turn)
-        if printed.rstrip().endswith("exit code 0"):
-            verdicts.append(f"{name}: clean")
-        else:
-            line = re.search(r"line (\d+)", printed).group(1)
-            verdicts.append(f"{name}: broken at line {line}")
-    emit("final", text="\n".join(verdicts))
-
-
-if __name__ == "__main__":
-    emit("hello", protocol="hemra/1", name="solution", version="1")
-    solve()
+trial = Trial("solution", "1")
+verdicts = []
+for name in ("add.py", "scale.py"):
+    trial.message(f"I check {name}.")
+    printed = trial.terminal(f'python3 -m py_compile {name}; echo "exit code $?"')
+    if printed.rstrip().endswith("exit code 0"):
+        verdicts.append(f"{name}: clean")
+    else:
+        line = re.search(r"line (\d+)", printed).group(1)
+        verdicts.append(f"{name}: broken at line {line}")
+trial.final("\n".join(verdicts))

@@ -1,55 +1,15 @@
 """Reads the file in three windows and counts what each of them gave."""
 
-import itertools
-import json
-import pathlib
 import re
-import sys
 
-TASK = json.load(sys.stdin)
-CALLS = itertools.count(1)
+from hemra_protocol import Trial
 
-
-def emit(kind, **fields):
-    """One line of the harness protocol."""
-    print(json.dumps({"type": kind, **fields}), flush=True)
-
-
-def call(name, arguments, turn):
-    """Announce a tool call; its id is returned."""
-    identity = f"call-{next(CALLS)}"
-    emit("tool_call", call=identity, name=name, arguments=arguments, turn=turn)
-    return identity
-
-
-def read(path, offset=1, limit=None):
-    """(ok, text) of `limit` lines of a workspace file from line `offset` (from 1)."""
-    try:
-        lines = pathlib.Path(TASK["workspace"], path).read_text(encoding="utf-8").splitlines(keepends=True)
-    except OSError as error:
-        return False, f"{path}: {error.strerror}"
-    return True, "".join(lines[offset - 1 :][:limit])
-
-
-def read_file(path, turn, **window):
-    """Read a file as a tool call, report what it really gave, and return (ok, text)."""
-    identity = call("read_file", {"path": path, **window}, turn)
-    ok, text = read(path, **window)
-    emit("tool_result", call=identity, ok=ok, result=text)
-    return ok, text
-
-
-def solve():
-    """Counts and checkpoints come from the three texts."""
-    counts, checkpoints = [], []
-    for turn, (offset, limit) in enumerate(((1, 50), (51, 50), (101, 50)), 1):
-        _, text = read_file("big_file.py", turn=turn, offset=offset, limit=limit)
-        counts.append(len(text.splitlines()))
-        checkpoints += re.findall(r"# CHECKPOINT: (\S+)", text)
-    said = f"The chunks have {counts[0]}, {counts[1]} and {counts[2]} lines, the file has {sum(counts)}."
-    emit("final", text=f"{said} Checkpoints: {', '.join(checkpoints)}.")
-
-
-if __name__ == "__main__":
-    emit("hello", protocol="hemra/1", name="solution", version="1")
-    solve()
+trial = Trial("solution", "1")
+counts, checkpoints = [], []
+for offset, limit in ((1, 50), (51, 50), (101, None)):
+    trial.message(f"I read from line {offset} on.")
+    text = trial.read_file("big_file.py", offset, limit)
+    counts.append(len(text.splitlines()))
+    checkpoints += re.findall(r"# CHECKPOINT: (\S+)", text)
+said = f"The chunks have {counts[0]}, {counts[1]} and {counts[2]} lines, the file has {sum(counts)}."
+trial.final(f"{said} Checkpoints: {', '.join(checkpoints)}.")

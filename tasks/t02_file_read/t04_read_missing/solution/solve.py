@@ -1,58 +1,21 @@
 """Tries the record, meets the error, follows the index, and reports both."""
 
-import itertools
-import json
-import pathlib
 import re
-import sys
 
-TASK = json.load(sys.stdin)
-CALLS = itertools.count(1)
+from hemra_protocol import Trial
 
-
-def emit(kind, **fields):
-    """One line of the harness protocol."""
-    print(json.dumps({"type": kind, **fields}), flush=True)
-
-
-def call(name, arguments, turn):
-    """Announce a tool call; its id is returned."""
-    identity = f"call-{next(CALLS)}"
-    emit("tool_call", call=identity, name=name, arguments=arguments, turn=turn)
-    return identity
-
-
-def read(path, offset=1, limit=None):
-    """(ok, text) of `limit` lines of a workspace file from line `offset` (from 1)."""
-    try:
-        lines = pathlib.Path(TASK["workspace"], path).read_text(encoding="utf-8").splitlines(keepends=True)
-    except OSError as error:
-        return False, f"{path}: {error.strerror}"
-    return True, "".join(lines[offset - 1 :][:limit])
-
-
-def read_file(path, turn, **window):
-    """Read a file as a tool call, report what it really gave, and return (ok, text)."""
-    identity = call("read_file", {"path": path, **window}, turn)
-    ok, text = read(path, **window)
-    emit("tool_result", call=identity, ok=ok, result=text)
-    return ok, text
-
-
-def solve():
-    """The file name comes from the instruction, everything else from what was read."""
-    asked = re.search(r"records/(\w+\.py)", TASK["instruction"]).group(1)
-    ok, text = read_file(f"records/{asked}", turn=1)
-    said = ""
-    if not ok:
-        _, index = read_file("records/INDEX.txt", turn=2)
-        successor = re.search(rf"^{re.escape(asked)} -> (\S+)$", index, re.MULTILINE).group(1)
-        _, text = read_file(f"records/{successor}", turn=3)
-        said = f"records/{asked} does not exist; according to the index it was moved into {successor}. "
-    token = re.search(r'TOKEN = "([^"]+)"', text).group(1)
-    emit("final", text=f"{said}TOKEN is {token}.")
-
-
-if __name__ == "__main__":
-    emit("hello", protocol="hemra/1", name="solution", version="1")
-    solve()
+trial = Trial("solution", "1")
+asked = re.search(r"records/(\w+\.py)", trial.instruction).group(1)
+trial.message(f"I read records/{asked}.")
+said = ""
+try:
+    text = trial.read_file(f"records/{asked}")
+except FileNotFoundError:
+    trial.message("It is not there. I look into the index.")
+    index = trial.read_file("records/INDEX.txt")
+    successor = re.search(rf"^{re.escape(asked)} -> (\S+)$", index, re.MULTILINE).group(1)
+    trial.message(f"I read records/{successor} instead.")
+    text = trial.read_file(f"records/{successor}")
+    said = f"records/{asked} does not exist; according to the index it was moved into {successor}. "
+token = re.search(r'TOKEN = "([^"]+)"', text).group(1)
+trial.final(f"{said}TOKEN is {token}.")
