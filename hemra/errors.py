@@ -47,3 +47,11 @@ class Interrupted(HemraError):
     """Stopped by a person; everything recorded so far is kept."""
 
     exit_code = 130
+
+
+def combined(problems: list[HemraError]) -> HemraError:
+    """One error that names every problem; alone, a problem is told as it is."""
+    if len(problems) == 1:
+        return problems[0]
+    lines = "".join(f"\n  - {problem}" for problem in problems)
+    return UsageError(f"{len(problems)} problems keep this run from starting:{lines}")

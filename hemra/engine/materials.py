@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,10 @@ import msgspec
 from eventlog.schemas.runs import PlannedHarness, RunPlanned
 from hemra.engine import check, limits
 from hemra.engine.context import Job
+from hemra.engine.harness_files import harness_of, secrets_of
 from hemra.engine.state import RunState, TrialState
-from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
-from hemra.secrets import Redactor, secret_values
+from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError, combined
+from hemra.secrets import Redactor
 
 if TYPE_CHECKING:
     from eventlog.store import Store
@@ -54,25 +54,6 @@ def of_plan(plan: Plan) -> Materials:
     )
 
 
-def secrets_of(harness: Harness) -> dict[str, str]:
-    """Values that a harness is given and that nobody may read in the record, by name."""
-    file = getattr(harness, "file", None)  # built-in harnesses have none, and are given nothing
-    return secret_values(file.env, os.environ) if file is not None else {}
-
-
-def harness_of(ref: str) -> Harness:
-    """A built-in harness or the one in a harness file. NotFound or UsageError."""
-    from harnesses.errors import HarnessError, HarnessNotFound
-    from harnesses.registry import load_harness
-
-    try:
-        return load_harness(ref)
-    except HarnessNotFound as error:
-        raise NotFound(str(error)) from error
-    except HarnessError as error:
-        raise UsageError(str(error)) from error
-
-
 def reload(store: Store, state: RunState) -> Materials:
     """Find everything that the recorded plan names again.
 
@@ -83,8 +64,6 @@ def reload(store: Store, state: RunState) -> Materials:
     tasks = _tasks(store, state.plan, problems)
     harnesses = _harnesses(state.plan, problems)
     if problems:
-        from hemra.engine.plan import combined
-
         raise combined(problems)
     return Materials(tasks, harnesses)
 

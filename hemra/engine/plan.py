@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from eventlog.schemas.runs import Limits, PlannedDataset, PlannedHarness, PlannedTask, RunPlanned
 from hemra.engine import check, limits
+from hemra.engine.harness_files import harness_of
 from hemra.engine.host import describe_host, describe_program
 from hemra.engine.request import RunRequest
-from hemra.errors import HemraError, UsageError
+from hemra.errors import HemraError, UsageError, combined
 
 if TYPE_CHECKING:
     from eventlog.store import Store
@@ -126,14 +127,6 @@ def make_plan(store: Store, request: RunRequest) -> Plan:
     return Plan(request, dataset, tasks, chosen, warnings)
 
 
-def combined(problems: list[HemraError]) -> HemraError:
-    """One error that names every problem; alone, a problem is told as it is."""
-    if len(problems) == 1:
-        return problems[0]
-    lines = "".join(f"\n  - {problem}" for problem in problems)
-    return UsageError(f"{len(problems)} problems keep this run from starting:{lines}")
-
-
 def _tasks(
     store: Store, request: RunRequest, problems: list[HemraError]
 ) -> tuple[Dataset | None, list[Task]]:
@@ -153,8 +146,6 @@ def _tasks(
 
 
 def _harnesses(request: RunRequest, problems: list[HemraError]) -> list[Harness]:
-    from hemra.engine.materials import harness_of
-
     loaded: list[Harness] = []
     for ref in request.harnesses:
         try:

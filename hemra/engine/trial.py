@@ -291,7 +291,9 @@ class Try:
         if result.leftover_processes:
             self.flags.append("leftover_processes")
         if "launcher_lost" in result.flags:
-            self._lose(result.error or "the process that watched the harness was killed", stdout=result.stdout_bytes)
+            self._lose(
+                result.error or "the process that watched the harness was killed", stdout=result.stdout_bytes
+            )
 
     def _lose(self, reason: str, **evidence: int) -> None:
         """The sandbox went away under the harness: how that ended is not known, so nothing is scored."""
