@@ -20,33 +20,7 @@ import msgspec
 
 SHORTEST = 8
 
-#: Passed through by many harness files and no secret: redacting them would only spoil the record.
-PLAIN_NAMES = frozenset({
-    "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "COLORTERM", "SHELL", "USER", "LOGNAME", "PWD", "TMPDIR",
-    "TZ", "DISPLAY", "HOSTNAME",
-})  # fmt: skip
-_PASSED = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
-_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
-
 S = TypeVar("S", bound=msgspec.Struct)
-
-
-def secret_values(env: Mapping[str, str], user_env: Mapping[str, str]) -> dict[str, str]:
-    """The secrets of a harness file's `env`, name -> value.
-
-    `$NAME` entries count by the value that `user_env` gives them, literal ones only where the name
-    says that they are secret (a literal `MODE: production` is none).
-    """
-    found: dict[str, str] = {}
-    for name, value in env.items():
-        passed = _PASSED.fullmatch(value)
-        if passed is not None:
-            origin = passed[1]
-            if origin not in PLAIN_NAMES and not origin.startswith("LC_"):
-                found[origin] = user_env.get(origin, "")
-        elif _SECRET_NAME.search(name):
-            found[name] = value
-    return {name: value for name, value in found.items() if len(value) >= SHORTEST}
 
 
 def _base64_forms(value: bytes) -> set[bytes]:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from hemra.errors import NotFound, UsageError
-from hemra.secrets import secret_values
 
 if TYPE_CHECKING:
     from harnesses.base import Harness
-
-
-def secrets_of(harness: Harness) -> dict[str, str]:
-    """Values that a harness is given and that nobody may read in the record, by name."""
-    file = getattr(harness, "file", None)  # built-in harnesses have none, and are given nothing
-    return secret_values(file.env, os.environ) if file is not None else {}
 
 
 def harness_of(ref: str) -> Harness:

@@ -10,7 +10,7 @@ import msgspec
 from eventlog.schemas.runs import PlannedHarness, RunPlanned
 from hemra.engine import check, limits
 from hemra.engine.context import Job
-from hemra.engine.harness_files import harness_of, secrets_of
+from hemra.engine.harness_files import harness_of
 from hemra.engine.state import RunState, TrialState
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError, combined
 from hemra.secrets import Redactor
@@ -43,7 +43,7 @@ class Materials:
 
     def redactors(self) -> dict[str, Redactor]:
         """What must not be recorded of each harness."""
-        return {name: Redactor(secrets_of(harness)) for name, harness in self.harnesses.items()}
+        return {name: Redactor(harness.secrets()) for name, harness in self.harnesses.items()}
 
 
 def of_plan(plan: Plan) -> Materials:

@@ -221,8 +221,9 @@ def test_what_a_harness_changed_is_kept(room: Room) -> None:
     assert [e["path"] for e in listing["deleted"]] == ["gone.txt"]
 
 
+@pytest.mark.parametrize("reference", ["$FAKE_KEY", "${FAKE_KEY}"])
 def test_secrets_of_the_environment_are_nowhere_in_the_store(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    room: Room, monkeypatch: pytest.MonkeyPatch, reference: str
 ) -> None:
     """A key that a harness echoes, splits, encodes or writes to a file would be published."""
     key = "sk-test-0123456789abcdef0123456789abcdef"
@@ -232,7 +233,7 @@ def test_secrets_of_the_environment_are_nowhere_in_the_store(
         "env; echo $MODEL_KEY >&2; echo $MODEL_KEY | base64; printf 'sk-test-0123456789'; sleep 0.2;"
         "echo 'abcdef0123456789abcdef'; echo $MODEL_KEY > done"
     )
-    result = room.run(room.harness("leaky", script, env={"MODEL_KEY": "$FAKE_KEY"}))
+    result = room.run(room.harness("leaky", script, env={"MODEL_KEY": reference}))
     assert room.only(result)["reward"] == 1.0
     [(_, started)] = events(room.store, result.run, "harness.started")
     assert "MODEL_KEY" in started["environment"]
