@@ -146,10 +146,10 @@ class Server:
 
     def receive(self, timeout_s: float) -> list[Received]:
         """Everything that waits; where nothing does, what comes first within `timeout_s` (or nothing)."""
-        lib, wait_ms = self._lib, max(1, int(timeout_s * 1000))
-        if wait_ms != self._wait_ms:
+        lib, wait_ms = self._lib, int(timeout_s * 1000)
+        if wait_ms and wait_ms != self._wait_ms:
             self._rep.recv_timeout = self._wait_ms = wait_ms
-        first = self._take(0)
+        first = self._take(0 if wait_ms else lib.NNG_FLAG_NONBLOCK)
         if first is None:
             return []
         taken, size = [first], len(first.body)

@@ -35,6 +35,11 @@ from eventlog.stream import Incoming, StreamWriter
 _TICK_S = 0.25
 #: Without holders it ends after this long without a request.
 LINGER_S = 2.0
+#: Where a commit takes GATHER_FROM_S or more, a group waits GATHER_SHARE of that, at most GATHER_MAX_S, for producers
+#: that are about to send again. On faster disks the wait would cost more than the sync that it saves.
+GATHER_FROM_S = 0.001
+GATHER_SHARE = 0.3
+GATHER_MAX_S = 0.002
 
 
 class Recorder:
@@ -48,6 +53,9 @@ class Recorder:
         self._ended = False
         self._last_request = time.monotonic()
         self._commits = 0
+        self._last_group: set[bytes] = set()
+        self._group_before: set[bytes] = set()
+        self._commit_s = 0.0
 
     def stop(self, *_: object) -> None:
         """End after the group in hand (a signal handler)."""
@@ -59,7 +67,7 @@ class Recorder:
             while not self._stopping:
                 requests = self._server.receive(_TICK_S)
                 if requests:
-                    self.serve(requests)
+                    self.serve(self._gathered(requests))
                 elif self._nobody_left():
                     return
         finally:
@@ -72,6 +80,22 @@ class Recorder:
                 self._writer.close()
         finally:
             self._server.close()
+
+    def _gathered(self, requests: list[Received]) -> list[Received]:
+        """The group, after a short wait for producers that took part in one of the last two groups but not in this.
+
+        Otherwise producers that wait for their answers fall into two halves that take turns, and each sync serves
+        only half of them. The wait is a fraction of what a commit takes, so it never costs more than it can save.
+        """
+        present = {item.body[2:18] for item in requests}
+        missing = (self._last_group | self._group_before) - present
+        if missing and self._commit_s >= GATHER_FROM_S:
+            time.sleep(min(GATHER_MAX_S, self._commit_s * GATHER_SHARE))
+            more = self._server.receive(0)
+            present.update(item.body[2:18] for item in more)
+            requests += more
+        self._group_before, self._last_group = self._last_group, present
+        return requests
 
     def _nobody_left(self) -> bool:
         quiet = time.monotonic() - self._last_request
@@ -96,6 +120,7 @@ class Recorder:
 
     def _commit(self, appends: Sequence[tuple[Received, Request]]) -> None:
         batch = [Incoming(request.producer, request.first, request.lines) for _, request in appends]
+        began = time.monotonic()
         try:
             acks = self._writer.commit(batch)
         except RecorderRefused as error:
@@ -108,6 +133,7 @@ class Recorder:
             else:
                 self._answer(item, Answer(Status.OK, ack.first_seq or 0, ack.last_seq or 0, ack.duplicates))
         self._commits += 1
+        self._commit_s += (time.monotonic() - began - self._commit_s) / 8
         self._server.wake()
 
     def _other(self, item: Received, request: Request) -> None:

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from eventlog import anchor as anchors
 from eventlog.client import Client
 from eventlog.errors import RecorderRefused
+from eventlog.lock import NAME as LOCK
+from eventlog.lock import holder
 from eventlog.reader import read, stream_state
 from eventlog.schemas.conversation import MessageRecorded
 from eventlog.store import Store
@@ -66,12 +69,20 @@ class Producers:
         """Whether one of them still produces."""
         return any(process.poll() is None for process in self._processes)
 
+    def __enter__(self) -> Producers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave no process behind, also when the test failed."""
+        for process in self._processes:
+            process.kill()
+        self._stack.close()
+
     def join(self) -> None:
         """Wait for all; every one must end well."""
         for process, reader in zip(self._processes, self._readers, strict=True):
             reader.join()
             assert process.wait(60) == 0, process.stderr.read() if process.stderr else ""
-        self._stack.close()
 
 
 def check(store: Store, producers: Producers, processes: int, threads: int, events: int) -> None:
@@ -94,11 +105,11 @@ def check(store: Store, producers: Producers, processes: int, threads: int, even
 def test_twenty_thousand_events_of_sixteen_producers(store: Store) -> None:
     """If this failed, concurrency would lose, double or reorder events."""
     StreamWriter.open(store, "run", create=True).close()
-    producers = Producers(store, processes=4, threads=4, events=1250)
-    producers.go()
-    producers.join()
-    wait_until_free(store)
-    check(store, producers, 4, 4, 1250)
+    with Producers(store, processes=4, threads=4, events=1250) as producers:
+        producers.go()
+        producers.join()
+        wait_until_free(store)
+        check(store, producers, 4, 4, 1250)
 
 
 def wait_until_free(store: Store) -> None:
@@ -112,24 +123,24 @@ def wait_until_free(store: Store) -> None:
 def test_twenty_kills_of_the_recorder_under_load(store: Store) -> None:
     """If this failed, an acknowledged event would be missing or doubled after the recorder was killed."""
     StreamWriter.open(store, "run", create=True).close()
-    producers = Producers(store, processes=2, threads=4, events=1500)
-    producers.go()
-    kills = 0
-    before = 0
-    while kills < 20 and producers.running():
-        state = stream_state(store, "run")
-        # Each new recorder gets some work done before it is killed too.
-        if state.writer is None or state.last_seq < before + 20:
-            time.sleep(0.002)
-            continue
-        before = state.last_seq
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(state.writer, signal.SIGKILL)
-            kills += 1
-    assert kills == 20
-    producers.join()
-    wait_until_free(store)
-    check(store, producers, 2, 4, 1500)
+    path = store.stream_path("run")
+    kills = before = 0
+    with Producers(store, processes=2, threads=4, events=2000) as producers:
+        producers.go()
+        while kills < 20 and producers.running():
+            writer, mark = holder(path / LOCK), anchors.load(path)
+            # Each new recorder gets some work done before it is killed too.
+            if writer is None or mark is None or mark.last < before + 20:
+                time.sleep(0.002)
+                continue
+            before = mark.last
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(writer, signal.SIGKILL)
+                kills += 1
+        assert kills == 20
+        producers.join()
+        wait_until_free(store)
+        check(store, producers, 2, 4, 2000)
 
 
 @pytest.fixture

@@ -177,11 +177,20 @@ def test_why_it_cannot_start_is_said(stream: Store) -> None:
 
 
 class FakeServer:
-    """Collects answers in place of the bus."""
+    """Collects answers in place of the bus, and gives out groups of requests by a script."""
 
-    def __init__(self) -> None:
+    def __init__(self, *groups: list[Received]) -> None:
         self.answers: dict[int, Answer] = {}
         self.wakes = 0
+        self.groups = list(groups)
+        self.when_empty: Callable[[], None] = lambda: None
+
+    def receive(self, timeout_s: float) -> list[Received]:
+        """The next group."""
+        if not self.groups:
+            self.when_empty()
+            return []
+        return self.groups.pop(0)
 
     def answer(self, request: Received, body: bytes) -> None:
         """Keep the answer by the request's number."""
@@ -242,6 +251,24 @@ def test_a_disk_that_refuses_is_said_to_all_and_survived(
         assert "No space left on device" in answers[0].text
         monkeypatch.setattr(writer, "commit", real)
         assert [answer.last for answer in serve(writer, bodies)] == [1, 0, 2]
+
+
+def test_on_a_slow_disk_a_group_waits_for_producers_that_are_about_to_send_again(
+    stream: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this failed, producers would fall into two halves that take turns, and each sync would serve one half."""
+    both = [Received(pack_append(P1, 1, [line("a")]), 0), Received(pack_append(P2, 1, [line("b")]), 1)]
+    apart = [[Received(pack_append(P1, 2, [line("c")]), 2)], [Received(pack_append(P2, 2, [line("d")]), 3)]]
+    commits = {}
+    for gather_from_s in (0.0, 1000.0):
+        monkeypatch.setattr("eventlog.recorder.GATHER_FROM_S", gather_from_s)
+        server = FakeServer(both, *apart)
+        recorder = Recorder(StreamWriter.open(stream, "run"), server, Holders(os.getpid()))  # type: ignore[arg-type]
+        server.when_empty = recorder.stop
+        recorder.run()
+        commits[gather_from_s] = server.wakes
+        assert set(server.answers) == {0, 1, 2, 3}
+    assert commits == {0.0: 2, 1000.0: 3}
 
 
 def test_rubbish_over_the_real_socket_leaves_it_serving(stream: Store) -> None:
