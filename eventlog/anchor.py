@@ -103,6 +103,11 @@ class Anchor:
         self.mark = mark
         crash_point("anchor.after_sync")
 
+    @property
+    def closed(self) -> bool:
+        """Whether it can no longer be advanced."""
+        return self._fd < 0
+
     def close(self) -> None:
         """Close the file; the mark stays as it was last written."""
         if self._fd >= 0:

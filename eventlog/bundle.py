@@ -111,7 +111,7 @@ def sealed_and_held(store: Store, name: str) -> Iterator[None]:
             f"{busy}: export or import it when the run has ended (`hemra cancel` ends it)"
         ) from None
     try:
-        recover(path, anchors.load(path))
+        recover(path)
         seal_segments(path)
         yield
     finally:

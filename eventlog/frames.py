@@ -125,10 +125,12 @@ class Packed(NamedTuple):
 class NotAUnit(Exception):
     """What stands at an offset is no whole valid unit (internal to the log; callers decide what it means)."""
 
-    def __init__(self, offset: int, cause: str, *, short: bool) -> None:
+    def __init__(self, offset: int, cause: str, *, short: bool, sound: Header | None = None) -> None:
         super().__init__(cause)
         self.offset = offset
         self.cause = cause
+        #: The header that stands there, where it is whole and only in the wrong place.
+        self.sound = sound
         #: The file ended before the unit did: it may be torn, or still being written.
         self.short = short
 

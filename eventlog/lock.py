@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
@@ -35,8 +36,10 @@ class Lock:
                         f"{path.parent} is being written by process {holder or 'unknown'}"
                     ) from None
                 time.sleep(_PROBE_S)
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(OSError):
+            # Only a help for people: on a full disk the lock holds without it.
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Give the lock up; safe to call twice."""

@@ -47,13 +47,12 @@ class Item:
         if not waits:
             self.waits = False
 
-    def settle(self) -> None:
-        """The answer is there: wake whoever waits for it."""
-        self.done = True
-        if self.waiter is not None:
-            self.waiter.release()
-        if self.notify is not None:
-            self.notify(self)
+
+def _tell(items: Sequence[Item]) -> None:
+    """Call those who asked to be called; without the mutex, because what they do is their business."""
+    for item in items:
+        if item.notify is not None:
+            item.notify(item)
 
 
 class Outbox:
@@ -197,13 +196,14 @@ class Outbox:
             batch, self._in_hand = self._in_hand, []
             self._forget(batch)
             self._at_once = self._wanted + sum(item.waits for item in batch)
-        number = 0
-        for item in batch:
-            if item.line is not None:
-                if number >= duplicates:
-                    item.seq = first + number - duplicates
-                number += 1
-            item.settle()
+            number = 0
+            for item in batch:
+                if item.line is not None:
+                    if number >= duplicates:
+                        item.seq = first + number - duplicates
+                    number += 1
+            self._answer(batch)
+        _tell(batch)
 
     def drop(self, error: LogError, *, queued: bool, emitted: bool) -> int:
         """Answer items with `error` instead: those in hand, with `queued` also all that wait.
@@ -221,10 +221,18 @@ class Outbox:
             self._queue.extendleft(reversed(kept))
             self._in_hand = []
             self._forget(dropped)
-        for item in dropped:
-            item.error = error
-            item.settle()
+            for item in dropped:
+                item.error = error
+            self._answer(dropped)
+        _tell(dropped)
         return sum(not item.waits for item in dropped)
+
+    def _answer(self, items: Sequence[Item]) -> None:
+        """Wake whoever waits. Under the mutex: nobody can begin to wait for what was answered a moment before."""
+        for item in items:
+            item.done = True
+            if item.waiter is not None:
+                item.waiter.release()
 
     def _forget(self, items: Sequence[Item]) -> None:
         for item in items:

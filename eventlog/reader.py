@@ -65,10 +65,18 @@ class StreamState:
 def stream_state(store: Store, name: str) -> StreamState:
     """State of a stream now. Raises StreamNotFound."""
     path = store.existing_stream(name)
+    while True:
+        try:
+            return _state(path)
+        except FileNotFoundError:
+            continue  # sealed while we looked: look again
+
+
+def _state(path: Path) -> StreamState:
     mark = anchors.load(path)
     segments = visible_segments(path)
     return StreamState(
-        stream=name,
+        stream=path.name,
         last_seq=mark.last if mark else 0,
         finished=bool(mark and mark.state == anchors.FINISHED),
         live=is_held(path / LOCK),
@@ -84,8 +92,8 @@ def read_content(
 ) -> Iterator[Content]:
     """Frames' contents from the one that holds `start`, up to `stop` (inclusive) or the durable mark.
 
-    With `on_damage`, damage is reported there and passed over; without, DamageError is raised. The first
-    and last content may hold events outside [start, stop].
+    With `on_damage`, damage is reported there and passed over; without, DamageError is raised. The last
+    content may hold events after `stop`.
     """
     path = store.existing_stream(name)
     mark = anchors.load(path)
@@ -95,11 +103,14 @@ def read_content(
     position = max(1, start)
     link: bytes | None = None
     while position <= last:
-        segment, following = _segment_of(path, position, on_damage)
-        if segment is None:
-            _damaged(DamageError(path, 0, f"events {position} to {last} are missing"), on_damage)
-            return
         try:
+            segment, following = _segment_of(path, position, on_damage)
+            if segment is None:
+                _damaged(DamageError(path, 0, f"events {position} to {last} are missing"), on_damage)
+                return
+            if segment.first != position:
+                # Merged under us, or after a gap: the first frame here names a link that we have not seen.
+                position, link = max(position, segment.first), None
             end = min(last, following - 1 if following else last)
             reading = _SegmentReading(segment, mark, end, position, link)
             for content in reading.contents(on_damage):
@@ -131,6 +142,14 @@ def _segment_of(path: Path, position: int, on_damage: OnDamage | None) -> tuple[
     return holding[-1], after[0] if after else None
 
 
+def _from(position: int, header: Header, lines: bytes) -> Content:
+    """A frame's content without the events before `position`."""
+    passed = position - header.first
+    if passed <= 0:
+        return Content(header.first, header.events, lines)
+    return Content(position, header.events - passed, lines.split(b"\n", passed)[passed])
+
+
 def _damaged(error: DamageError, on_damage: OnDamage | None) -> None:
     if on_damage is None:
         raise error
@@ -159,19 +178,22 @@ class _SegmentReading:
                     unit = self._next(file, offset)
                     if unit is None:
                         break
-                    content = content_of(unit)
+                    content = _from(self.position, unit.header, content_of(unit))
                     header = unit.header
                     self.link, self.hopping = unit.link, False
                     self.position = header.last + 1
                     offset = header.end
-                    yield Content(header.first, header.events, content)
+                    yield content
                 except NotAUnit as stop:
                     _damaged(DamageError(self.segment.path, stop.offset, stop.cause), on_damage)
-                    later = find_header(file, stop.offset + 1)
+                    later = stop.sound or find_header(file, stop.offset + 1)
                     if later is None:
                         break
                     offset, self.link, self.hopping = later.offset, None, True
-                    self.position = max(self.position, later.first)
+                    if stop.sound is not None and not self._wanted(later):
+                        offset = later.end
+                    else:
+                        self.position = max(self.position, later.first)
             if self.position <= self.end:
                 missing = f"events {self.position} to {self.end} were acknowledged and are missing"
                 _damaged(DamageError(self.segment.path, offset, missing), on_damage)
@@ -183,6 +205,7 @@ class _SegmentReading:
     def _end_link(self, file: BinaryIO, offset: int) -> None:
         """The link that the next segment, or the anchor, must name. Raises DamageError."""
         if offset and is_trailer(file, offset):
+            self.link = None  # the last sealed frame's link says nothing about what follows
             self.link = bytes.fromhex(trailer_of(self.segment).spans[-1].end_link)
         named = self.mark is not None and self.position == self.mark.last + 1
         if self.mark is not None and named and self.link not in (None, self.mark.link):
@@ -210,10 +233,18 @@ class _SegmentReading:
 
     def _check(self, header: Header) -> None:
         inside = header.first <= self.position <= header.last
+        cause = ""
         if self.mark is not None and header.stream != self.mark.stream:
-            raise NotAUnit(header.offset, "this frame belongs to another stream", short=False)
-        if not inside or (self.link is not None and header.prev != self.link):
-            raise NotAUnit(header.offset, f"event {self.position} should stand here", short=False)
+            cause = "this frame belongs to another stream"
+        elif not inside or (self.link is not None and header.prev != self.link):
+            cause = f"event {self.position} should stand here"
+        if cause:
+            raise NotAUnit(header.offset, cause, short=False, sound=header)
+
+    def _wanted(self, header: Header) -> bool:
+        """Whether a sound frame in the wrong place still brings events of this stream that are missing."""
+        ours = self.mark is None or header.stream == self.mark.stream
+        return ours and header.last >= self.position
 
 
 def _last_by_frames(path: Path) -> int:
@@ -239,9 +270,7 @@ def read_lines(
     """Every event's line exactly as stored, without its newline, from seq `start` to `stop`."""
     for content in read_content(store, name, start=start, stop=stop, on_damage=on_damage):
         lines = content.lines.split(b"\n")
-        low = max(0, start - content.first)
-        high = content.events if stop is None else min(content.events, stop - content.first + 1)
-        yield from lines[low:high]
+        yield from lines[: content.events if stop is None else min(content.events, stop - content.first + 1)]
 
 
 @dataclass(frozen=True)
@@ -303,8 +332,8 @@ def read(
             )
             _damaged(damage, on_damage)
             continue
-        if content.first < start or (stop is not None and content.first + content.events - 1 > stop):
-            events = [e for e in events if e.seq >= start and (stop is None or e.seq <= stop)]
+        if stop is not None and content.first + content.events - 1 > stop:
+            events = [e for e in events if e.seq <= stop]
         if UPCASTS:
             events = [_upcast(e) for e in events]
         if wanted is None:

@@ -23,7 +23,8 @@ from pathlib import Path
 from eventlog import anchor as anchors
 from eventlog.disk import fsync_dir, make_dir, remove_temps, replacing
 from eventlog.errors import DamageError
-from eventlog.frames import NO_LINK, NotAUnit, content_of, find_header, walk
+from eventlog.frames import NO_LINK, NotAUnit, content_of, find_header, read_header, walk
+from eventlog.producers import remember
 from eventlog.segments import Segment, is_sealed, list_segments, trailer_of
 
 CUT, DAMAGE = "cut", "damage"
@@ -40,22 +41,59 @@ def verdict(*, last: int, durable: int, next_first: int | None) -> str:
 class Recovered:
     """State of a stream after recovery: where to go on, and what was cut."""
 
+    stream: bytes
     last: int = 0
     link: bytes = NO_LINK
     marks: dict[bytes, int] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)
+    #: Unsealed segments with whole units above the mark: durable only once they are synced.
+    unsynced: list[Path] = field(default_factory=list)
 
 
-def recover(directory: Path, mark: anchors.Mark | None) -> Recovered:
-    """Bring the directory to a state that can be appended to. The caller holds the lock.
+def recover(directory: Path) -> Recovered:
+    """Bring the directory to a state that can be appended to or sealed. The caller holds the lock.
 
-    Raises DamageError when something at or below the durable mark is wrong.
+    Afterwards the anchor stands at the last event that is there: whole units that a dead writer left above
+    the mark are synced and kept. Raises DamageError when something at or below the durable mark is wrong.
     """
     remove_temps(directory)
     _remove_covered(directory)
-    state = Recovered()
-    durable = mark.last if mark else 0
+    mark = anchors.load(directory)
     segments = list_segments(directory)
+    state = Recovered(mark.stream if mark else _stream_of(segments))
+    _walk(directory, segments, mark, state)
+    if mark is None or mark.last != state.last:
+        for path in state.unsynced:
+            _sync(path)
+        base = mark or anchors.Mark(anchors.CLOSED, 0, state.stream, 0, 0, 0, NO_LINK)
+        anchors.Anchor(
+            directory, base._replace(segment=0, offset=0, last=state.last, link=state.link)
+        ).close()
+    return state
+
+
+def _stream_of(segments: list[Segment]) -> bytes:
+    """The stream's id by its first frame; a new one where there is none."""
+    for segment in segments[:1]:
+        with segment.path.open("rb") as file:
+            try:
+                return read_header(file, 0).stream
+            except (NotAUnit, EOFError):
+                break
+    return os.urandom(8)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    fsync_dir(path.parent)
+
+
+def _walk(directory: Path, segments: list[Segment], mark: anchors.Mark | None, state: Recovered) -> None:
+    durable = mark.last if mark else 0
     for index, segment in enumerate(segments):
         if segment.first != state.last + 1:
             raise DamageError(
@@ -65,14 +103,13 @@ def recover(directory: Path, mark: anchors.Mark | None) -> Recovered:
         if is_sealed(segment):
             trailer = trailer_of(segment)
             state.last, state.link = trailer.last, bytes.fromhex(trailer.spans[-1].end_link)
-            state.marks.update({bytes.fromhex(k): n for k, n in trailer.marks.items()})
+            remember(state.marks, {bytes.fromhex(k): n for k, n in trailer.marks.items()})
             _check_link(mark, segment, 0, state)
         else:
             _recover_live(segment, following, durable, mark, state)
     if state.last < durable:
         where = segments[-1].path if segments else directory
         raise DamageError(where, 0, f"events {state.last + 1} to {durable} were acknowledged and are missing")
-    return state
 
 
 def _recover_live(
@@ -90,10 +127,9 @@ def _recover_live(
                     raise NotAUnit(header.offset, "this frame does not follow the one before it", short=False)
                 if header.last > durable:
                     content_of(unit)
+                    state.unsynced.append(segment.path)
                 state.last, state.link, end = header.last, unit.link, header.end
-                for producer, number in header.marks.items():
-                    state.marks.pop(producer, None)  # moves it to the end: most recent last
-                    state.marks[producer] = number
+                remember(state.marks, header.marks)
                 _check_link(mark, segment, header.offset, state)
         except NotAUnit as stop:
             cause = stop.cause

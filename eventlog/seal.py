@@ -30,7 +30,9 @@ from eventlog.frames import (
 )
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import Lock
-from eventlog.segments import Segment, Span, Trailer, is_sealed, list_segments, trailer_of, visible_segments
+from eventlog.producers import remember
+from eventlog.segments import Segment, Span, Trailer, is_sealed, trailer_of, visible_segments
+from eventlog.spans import SpanDigests
 from eventlog.store import Store
 
 #: A sealed file takes no further sources once they add up to this many bytes.
@@ -60,7 +62,7 @@ def seal(store: Store, name: str) -> SealReport:
     try:
         from eventlog.recovery import recover
 
-        recover(path, anchors.load(path))
+        recover(path)
         before = visible_segments(path)
         sizes = sum(s.size for s in before)
         seal_segments(path)
@@ -71,16 +73,27 @@ def seal(store: Store, name: str) -> SealReport:
 
 
 def seal_segments(directory: Path, *, below: int | None = None) -> None:
-    """Seal all segments (those whose first seq is below `below`). The caller holds the stream's lock."""
+    """Seal all segments (those whose first seq is below `below`). The caller holds the stream's lock.
+
+    The anchor says how far the last segment goes: the caller has recovered the stream or writes it. Raises
+    DamageError, also when the anchor is missing: without it nobody can say what there must be to keep.
+    """
     mark = anchors.load(directory)
+    if mark is None:
+        raise DamageError(directory / anchors.NAME, 0, "the anchor is missing or unreadable")
     segments = [s for s in visible_segments(directory) if below is None or s.first < below]
     bounds = {s.first: n.first for s, n in pairwise(segments)}
+    replaced: list[Segment] = []
     for group in _groups(segments):
-        last = bounds.get(group[-1].first, below or (mark.last + 1 if mark else 1)) - 1
-        _seal_group(directory, group, last, mark.stream if mark else b"\0" * 8)
+        _seal_group(directory, group, bounds.get(group[-1].first, below or mark.last + 1) - 1, mark.stream)
+        replaced += group[1:]
     manifest.save(directory, manifest.of_directory(directory))
     crash_point("seal.after_manifest")
-    _remove_doubles(directory)
+    # By name, never by looking again: a writer may have begun a new segment meanwhile.
+    for segment in replaced:
+        segment.path.unlink()
+    if replaced:
+        fsync_dir(directory)
 
 
 def _groups(segments: list[Segment]) -> list[list[Segment]]:
@@ -178,8 +191,9 @@ def _copy_segment(segment: Segment, last: int, out: _Output, chain: str, marks: 
     An unsealed source makes one new span; a sealed one keeps its own, whose digests are checked.
     """
     known = trailer_of(segment) if is_sealed(segment) else None
-    running, first, events, size, link = hashlib.sha256(), segment.first, 0, 0, NO_LINK
-    expected = segment.first
+    digests = SpanDigests(known.spans if known else [])
+    running, first, events, size = hashlib.sha256(), segment.first, 0, 0
+    expected, link = segment.first, None
     with segment.path.open("rb") as file:
         try:
             for unit in walk(file):
@@ -188,11 +202,16 @@ def _copy_segment(segment: Segment, last: int, out: _Output, chain: str, marks: 
                     break
                 if header.first != expected:
                     raise NotAUnit(header.offset, f"event {expected} should stand here", short=False)
+                if link not in (None, header.prev):
+                    raise NotAUnit(header.offset, "this frame does not follow the one before it", short=False)
                 content = content_of(unit)
+                for span in digests.feed(content):
+                    cause = f"events {span.first} to {span.last} do not match their digest"
+                    raise DamageError(segment.path, header.offset, cause)
                 out.add(content, header.events)
                 expected, link = header.last + 1, unit.link
                 events, size = events + header.events, size + len(content)
-                marks.update((p.hex(), n) for p, n in header.marks.items())
+                remember(marks, {p.hex(): n for p, n in header.marks.items()})
                 running.update(content)
         except NotAUnit as stop:
             if expected != last + 1:
@@ -200,16 +219,7 @@ def _copy_segment(segment: Segment, last: int, out: _Output, chain: str, marks: 
     if expected != last + 1:
         raise DamageError(segment.path, segment.size, f"events {expected} to {last} are missing")
     if known is not None:
-        marks.update(known.marks)
+        remember(marks, known.marks)
         return known.spans
     digest = running.hexdigest()
-    return [Span(first, last, events, size, digest, manifest.chain(chain, digest), link.hex())]
-
-
-def _remove_doubles(directory: Path) -> None:
-    keep = {s.path for s in visible_segments(directory)}
-    gone = [s for s in list_segments(directory) if s.path not in keep]
-    for segment in gone:
-        segment.path.unlink()
-    if gone:
-        fsync_dir(directory)
+    return [Span(first, last, events, size, digest, manifest.chain(chain, digest), (link or NO_LINK).hex())]

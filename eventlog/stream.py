@@ -14,10 +14,11 @@ from eventlog.anchor import Anchor
 from eventlog.crashpoints import crash_point
 from eventlog.disk import fsync_dir, make_dir
 from eventlog.envelope import encode, with_seq
-from eventlog.errors import RecorderRefused, StoreError
+from eventlog.errors import DamageError, RecorderRefused, StoreError
 from eventlog.frames import LIVE_CONTENT, pack_unit
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import Lock
+from eventlog.producers import remember
 from eventlog.recovery import Recovered, recover
 from eventlog.schemas.base import EventData
 from eventlog.segments import list_segments, name_of
@@ -27,8 +28,6 @@ from eventlog.store import Store
 ROLL_BYTES = 32 * 1024 * 1024
 #: Closing seals once a stream has this many segments, so that a stream of small appends stays small.
 MANY_SEGMENTS = 32
-#: Producers remembered for telling a resend from a new event; the longest silent ones are forgotten first.
-MAX_PRODUCERS = 4096
 
 
 class Incoming(NamedTuple):
@@ -73,8 +72,8 @@ class StreamWriter:
     def open(cls, store: Store, name: str, *, create: bool = False, lock_wait_s: float = 0.5) -> StreamWriter:
         """Take the stream's lock and recover it.
 
-        With `create` the stream must not exist yet (StoreError) unless it is the catalog. Raises StreamBusy,
-        StreamNotFound, DamageError.
+        With `create` the stream is made and must not exist yet. Raises StreamBusy, StreamNotFound, StoreError,
+        DamageError.
         """
         path = store.stream_path(name)
         if create:
@@ -82,13 +81,11 @@ class StreamWriter:
         path = store.existing_stream(name)
         lock = Lock(path / LOCK, lock_wait_s)
         try:
+            recovered = recover(path)
             mark = anchors.load(path)
-            recovered = recover(path, mark)
-            base = mark or anchors.Mark(anchors.OPEN, 0, os.urandom(8), 0, 0, 0, recovered.link)
-            base = base._replace(
-                state=anchors.OPEN, segment=0, offset=0, last=recovered.last, link=recovered.link
-            )
-            return cls(store, name, lock, recovered, Anchor(path, base))
+            if mark is None:
+                raise DamageError(path / anchors.NAME, 0, "the anchor cannot be read back")
+            return cls(store, name, lock, recovered, Anchor(path, mark._replace(state=anchors.OPEN)))
         except BaseException:
             lock.release()
             raise
@@ -106,9 +103,18 @@ class StreamWriter:
     def append(self, data: EventData, *, trial: str | None = None, source: str = "hemra") -> int:
         """Record one event and return its seq once it is on disk. Raises BadEvent or RecorderRefused."""
         line = encode(data, source=source, trial=trial, blobs=self.store.blobs)
+        try:
+            (ack,) = self.commit([Incoming(self._producer, self._number + 1, [line])])
+        except RecorderRefused:
+            # What was refused may still come back from a torn tail: its number must never mean another event.
+            self._producer, self._number = os.urandom(16), 0
+            raise
+        if ack.last_seq is None:
+            raise RecorderRefused(
+                f"{self.path} did not record an event: {ack.error or 'it was there already'}"
+            )
         self._number += 1
-        self.commit([Incoming(self._producer, self._number, [line])])
-        return self._last
+        return ack.last_seq
 
     def commit(self, batch: Sequence[Incoming]) -> list[Ack]:
         """Record what several producers handed over: one write, one sync, one anchor.
@@ -125,7 +131,7 @@ class StreamWriter:
         except OSError as error:
             self._give_up_segment()
             raise RecorderRefused(f"cannot write to {self.path}: {error.strerror or error}") from error
-        self._remember(marks)
+        remember(self._marks, marks)
         if self._size >= ROLL_BYTES:
             self._roll()
         return acks
@@ -173,6 +179,8 @@ class StreamWriter:
         yield b"".join(lines), lines, marks
 
     def _write(self, chosen: Sequence[tuple[bytes, int, bytes]]) -> None:
+        if self._anchor.closed:
+            self._anchor = Anchor(self.path, self._anchor.mark)
         fresh_segment = self._fd < 0
         if fresh_segment:
             self._open_segment()
@@ -210,47 +218,42 @@ class StreamWriter:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def _give_up_segment(self) -> None:
-        """After a failed write or sync the file is never used again: cut back to what was synced.
+        """After a failed write or sync the files are never used again: cut back to what was synced.
 
-        Neither step may hide the first error: what cannot be cut now is recognised by recovery, because the
-        next segment begins right after the last acknowledged event.
+        No step may hide the first error. The anchor comes first, in a new file: while the old one may say more
+        than was acknowledged, the bytes must stay. What cannot be cut now is recognised by recovery, because
+        the next segment begins right after the last acknowledged event.
         """
-        if self._fd >= 0:
+        mark = self._anchor.mark
+        self._anchor.close()
+        with contextlib.suppress(OSError):
+            self._anchor = Anchor(self.path, mark)
+        if self._fd < 0:
+            return
+        if not self._anchor.closed:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._size)
-            os.close(self._fd)
-            self._fd = -1
-            if self._size == 0:
-                with contextlib.suppress(OSError):
+                if self._size == 0:
                     (self.path / name_of(self._segment)).unlink()
-        mark = self._anchor.mark
-        with contextlib.suppress(OSError):
-            # A failed sync of the anchor's file is not retried on that file either.
-            self._anchor.close()
-            self._anchor = Anchor(self.path, mark)
-
-    def _remember(self, marks: dict[bytes, int]) -> None:
-        for producer, number in marks.items():
-            self._marks.pop(producer, None)
-            self._marks[producer] = number
-        while len(self._marks) > MAX_PRODUCERS:
-            del self._marks[next(iter(self._marks))]
+        os.close(self._fd)
+        self._fd = -1
 
     def _roll(self) -> None:
-        """Close the full segment; the ones before the next are sealed while appends go on."""
+        """Close the full segment; it is sealed while appends go on."""
         os.close(self._fd)
         self._fd = -1
         if self._sealing is None or not self._sealing.is_alive():
-            from eventlog.seal import seal_segments
-
             self._sealing = threading.Thread(
-                target=seal_segments,
-                args=(self.path,),
-                kwargs={"below": self._last + 1},
-                name="seal",
-                daemon=True,
+                target=self._seal_below, args=(self._last + 1,), name="seal", daemon=True
             )
             self._sealing.start()
+
+    def _seal_below(self, first: int) -> None:
+        from eventlog.seal import seal_segments
+
+        # Nothing is lost where it fails: the segments stay as they are, and the end of the stream seals them.
+        with contextlib.suppress(OSError, DamageError):
+            seal_segments(self.path, below=first)
 
     def finish(self) -> None:
         """Mark the stream finished, seal everything, release the lock. It can be opened again (resume)."""

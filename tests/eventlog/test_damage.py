@@ -227,3 +227,98 @@ def test_header_claims_are_not_believed(tmp_path: Path) -> None:
     path.write_bytes(packed.header[:40] + b"\xff\xff\xff\x7f" + packed.header[44:] + packed.frame)
     with path.open("rb") as file, pytest.raises(NotAUnit):
         read_header(file, 0)
+
+
+def test_the_rest_is_readable_around_missing_units(store: Store) -> None:
+    """If this failed, a missing frame or segment would cost sound events beside it."""
+    expected = filled(store, commits=6, size=2)
+    for producer in (2, 3):
+        with StreamWriter.open(store, "run") as writer:
+            writer.commit([incoming(producer, 1, 4)])
+            writer.commit([incoming(producer, 5, 4)])
+        expected += [f"{producer}:{n}" for n in range(1, 9)]
+    segments = list_segments(store.stream_path("run"))
+
+    def rest() -> list[str]:
+        found: list[DamageError] = []
+        got = [e.data["call"] for e in read(store, "run", on_damage=found.append)]
+        assert found
+        return got
+
+    raw = segments[0].path.read_bytes()
+    with segments[0].path.open("rb") as file:
+        third = list(walk_headers(file))[2]
+    segments[0].path.write_bytes(raw[: third.offset] + raw[third.end :])
+    assert rest() == expected[:4] + expected[6:]
+    segments[0].path.write_bytes(raw)
+    bounds = [s.first for s in segments] + [len(expected) + 1]
+    for index, segment in enumerate(segments):
+        kept = segment.path.read_bytes()
+        segment.path.unlink()
+        assert rest() == expected[: bounds[index] - 1] + expected[bounds[index + 1] - 1 :]
+        segment.path.write_bytes(kept)
+    assert calls(store) == expected
+
+
+def test_a_bad_seek_table_costs_no_event(store: Store) -> None:
+    """If this failed, one bit beside the frames of a sealed file would hide everything after it."""
+    expected = filled(store)
+    StreamWriter.open(store, "run").finish()
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([incoming(2, 1, 4)])
+    expected += [f"2:{n}" for n in range(1, 5)]
+    sealed = list_segments(store.stream_path("run"))[0].path
+    raw = bytearray(sealed.read_bytes())
+    raw[-3] ^= 1
+    sealed.write_bytes(raw)
+    found: list[DamageError] = []
+    assert [e.data["call"] for e in read(store, "run", on_damage=found.append)] == expected
+    assert found
+
+
+def test_sealing_without_an_anchor_keeps_everything(store: Store) -> None:
+    """If this failed, sealing a stream whose anchor was lost would throw its events away."""
+    from eventlog.seal import seal
+
+    expected = filled(store)
+    (store.stream_path("run") / anchors.NAME).unlink()
+    seal(store, "run")
+    assert calls(store) == expected
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([incoming(2, 1, 1)])
+    assert calls(store) == [*expected, "2:1"]
+    assert verify(store, ["run"]).ok
+
+
+def test_sealing_keeps_whole_units_above_the_mark(store: Store) -> None:
+    """If this failed, sealing after a crash would drop events that the next writer would have kept."""
+    from eventlog.seal import seal
+
+    filled(store, commits=1, size=2)
+    directory = store.stream_path("run")
+    stale = (directory / anchors.NAME).read_bytes()
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([incoming(2, 1, 3)])
+    (directory / anchors.NAME).write_bytes(stale)
+    seal(store, "run")
+    assert calls(store) == ["1:1", "1:2", "2:1", "2:2", "2:3"]
+
+
+def test_sealing_refuses_a_sealed_file_that_was_altered(store: Store) -> None:
+    """If this failed, merging would give altered events a clean new file."""
+    from eventlog.frames import pack_trailer
+    from eventlog.seal import seal
+    from eventlog.segments import trailer_of
+
+    filled(store)
+    StreamWriter.open(store, "run").finish()
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([incoming(2, 1, 1)])
+    segment = list_segments(store.stream_path("run"))[0]
+    trailer = trailer_of(segment).to_json()
+    raw = segment.path.read_bytes()
+    trailer["spans"][0]["sha256"] = "0" * 64
+    old = pack_trailer(trailer_of(segment).to_json())
+    segment.path.write_bytes(raw.replace(old, pack_trailer(trailer)))
+    with pytest.raises(DamageError, match="digest"):
+        seal(store, "run")

@@ -306,3 +306,77 @@ def test_many_threads_read_at_once(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(count, range(64))) == {4000}
     writer.close()
+
+
+def test_sealing_never_touches_the_segment_that_is_being_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this failed, a segment begun while others are sealed would be deleted with what it acknowledged."""
+    from eventlog import manifest
+    from eventlog.seal import seal_segments
+
+    filled(store)
+    writer = StreamWriter.open(store, "run")
+    save = manifest.save
+
+    def save_and_append(directory: Path, written: manifest.Manifest) -> None:
+        save(directory, written)
+        writer.commit([incoming(2, 1, 3)])
+
+    monkeypatch.setattr(manifest, "save", save_and_append)
+    seal_segments(store.stream_path("run"), below=21)
+    monkeypatch.undo()
+    writer.close()
+    assert len(calls(store)) == 23
+
+
+def test_an_append_after_a_refusal_is_recorded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this failed, every append after a full disk would be answered and not recorded."""
+    from eventlog.schemas.conversation import ToolCalled
+
+    event = ToolCalled(call="x", name="t", arguments=None)
+    with StreamWriter.open(store, "run", create=True) as writer:
+        assert writer.append(event) == 1
+
+        def refuse(*_: object) -> int:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", refuse)
+            with pytest.raises(RecorderRefused, match="No space"):
+                writer.append(event)
+        assert [writer.append(event) for _ in range(3)] == [2, 3, 4]
+    assert calls(store) == ["x"] * 4
+
+
+def test_reading_goes_on_while_segments_are_merged(store: Store) -> None:
+    """If this failed, a reader under way at the end of a run would see damage that is not there."""
+    from eventlog.seal import seal
+
+    expected = filled(store)
+    for producer in (2, 3, 4):
+        with StreamWriter.open(store, "run") as writer:
+            writer.commit([incoming(producer, 1, 5)])
+        expected += [f"{producer}:{n}" for n in range(1, 6)]
+    for taken in range(len(expected)):
+        reading = read(store, "run")
+        got = [next(reading).data["call"] for _ in range(taken)]
+        if taken == 22:
+            seal(store, "run")
+        got += [e.data["call"] for e in reading]
+        assert got == expected
+
+
+def test_the_most_recent_producers_are_remembered_across_seals(store: Store) -> None:
+    """If this failed, a busy producer's resend would be recorded twice after a restart."""
+    from eventlog.producers import MAX_PRODUCERS
+
+    writer = StreamWriter.open(store, "run", create=True)
+    writer.commit([incoming(1, 1, 1)])
+    writer.commit([incoming(producer, 1, 1) for producer in range(2, MAX_PRODUCERS + 1)])
+    writer.commit([incoming(1, 2, 1)])
+    writer.finish()
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([incoming(MAX_PRODUCERS + 1, 1, 1)])
+        (ack,) = writer.commit([incoming(1, 2, 1)])
+    assert ack.duplicates == 1

@@ -211,6 +211,24 @@ def size_and_read_lines(events: int, rounds: int, folder: Path) -> list[Line]:
     ]  # fmt: skip
 
 
+def sync_ms(folder: Path) -> float:
+    """Median milliseconds of one appended write with its fdatasync: what every rate here rests on.
+
+    The slower it is, the more a group commit gains: where it is far below a millisecond, the processors decide.
+    """
+    times = []
+    fd = os.open(folder / "sync", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        for _ in range(300):
+            begin = time.perf_counter()
+            os.write(fd, bytes(500))
+            os.fdatasync(fd)
+            times.append(time.perf_counter() - begin)
+    finally:
+        os.close(fd)
+    return statistics.median(times) * 1000
+
+
 def table(lines: list[Line]) -> str:
     """The lines as a Markdown table."""
     rows = ["| what | hemra | other | | ratio | target |", "|---|---:|---:|---|---:|---|"]
@@ -242,6 +260,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="log-bench-", dir=options.folder))
     try:
+        sync = sync_ms(folder)
         lines = size_and_read_lines(options.events, options.rounds, folder)
         lines += append_lines(options.appends, options.rounds, folder)
     finally:
@@ -250,12 +269,14 @@ def main() -> None:
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         "system": platform.platform(),
+        "sync_ms": round(sync, 3),
     }
     if options.json:
         rows = [{**line.__dict__, "met": line.met} for line in lines]
         print(json.dumps({"schema": "hemra.bench.log/1", "host": host, "lines": rows}, indent=1))
     else:
-        print(f"{host['system']}, {host['cpus']} CPUs, Python {host['python']}\n\n{table(lines)}")
+        print(f"{host['system']}, {host['cpus']} CPUs, Python {host['python']}, fdatasync {sync:.2f} ms\n")
+        print(table(lines))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,36 @@
+"""Checking sealed spans: the digests over the uncompressed bytes of each range that was sealed once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from eventlog.segments import Span
+
+
+class SpanDigests:
+    """Fed a sealed segment's contents in order, it says which spans are not what their digest says."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._pending = list(spans)
+        self._running = hashlib.sha256()
+        self._left = spans[0].bytes if spans else 0
+
+    def feed(self, content: bytes) -> Iterator[Span]:
+        """Take the next bytes; yields each span that ends in them and does not match."""
+        view = memoryview(content)
+        while view and self._pending:
+            part, view = view[: self._left], view[self._left :]
+            self._running.update(part)
+            self._left -= len(part)
+            if self._left == 0:
+                span = self._pending.pop(0)
+                if self._running.hexdigest() != span.sha256:
+                    yield span
+                self._running = hashlib.sha256()
+                self._left = self._pending[0].bytes if self._pending else 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every span has been fed to its end."""
+        return not self._pending
