@@ -18,7 +18,7 @@ from eventlog.bus import BusError, address_of
 from eventlog.bus_peer import Unreachable, Waker
 from eventlog.envelope import Event, decode_lines
 from eventlog.frames import NotAUnit, content_of, read_header, read_unit
-from eventlog.reader import Filter, read
+from eventlog.reader import Filter, anchor_lost, read
 from eventlog.schemas.base import upcast
 from eventlog.segments import list_segments
 from eventlog.store import Store
@@ -53,6 +53,8 @@ def follow(
             # Listening begins before looking: what comes in between wakes us.
             alarm.arm()
             mark = anchors.load(store.existing_stream(stream))
+            if mark is None and list_segments(path):
+                raise anchor_lost(path)
             last = mark.last if mark is not None else 0
             for event in _available(store, stream, tail, position, last):
                 if _is_set(stop):

@@ -34,7 +34,7 @@ from eventlog.frames import (
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import holder, is_held
 from eventlog.schemas.base import UPCASTS, upcast
-from eventlog.segments import Segment, is_sealed, trailer_of, visible_segments
+from eventlog.segments import Segment, is_sealed, list_segments, trailer_of, visible_segments
 from eventlog.store import Store
 
 OnDamage = Callable[[DamageError], None]
@@ -77,7 +77,7 @@ def _state(path: Path) -> StreamState:
     segments = visible_segments(path)
     return StreamState(
         stream=path.name,
-        last_seq=mark.last if mark else 0,
+        last_seq=mark.last if mark else _last_by_frames(path),
         finished=bool(mark and mark.state == anchors.FINISHED),
         live=is_held(path / LOCK),
         writer=holder(path / LOCK),
@@ -97,6 +97,8 @@ def read_content(
     """
     path = store.existing_stream(name)
     mark = anchors.load(path)
+    if mark is None and list_segments(path):
+        _damaged(anchor_lost(path), on_damage)
     last = mark.last if mark is not None else _last_by_frames(path)
     if stop is not None:
         last = min(last, stop)
@@ -122,13 +124,18 @@ def read_content(
         position = max(position, reading.end + 1)
 
 
+def anchor_lost(path: Path) -> DamageError:
+    """What is wrong with a stream that has segments and no anchor: nobody knows where its end is."""
+    cause = "the anchor is missing or unreadable, so the end is in doubt; `hemra log seal` rebuilds it"
+    return DamageError(path / anchors.NAME, 0, cause)
+
+
 def _segment_of(path: Path, position: int, on_damage: OnDamage | None) -> tuple[Segment | None, int | None]:
     """The segment that should hold `position`, and the first seq of the one after it."""
     try:
         segments = visible_segments(path)
     except DamageError as error:
         _damaged(error, on_damage)
-        from eventlog.segments import list_segments
 
         segments = list_segments(path)
     holding = [s for s in segments if s.first <= position]
@@ -249,7 +256,6 @@ class _SegmentReading:
 
 def _last_by_frames(path: Path) -> int:
     """Last seq of a stream whose anchor is lost: as far as whole units go."""
-    from eventlog.segments import list_segments
 
     last = 0
     for segment in list_segments(path):
