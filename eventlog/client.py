@@ -96,6 +96,8 @@ class Client:
         if self._lost is not None:
             self._raise_lost()
         line = self._encode(data, trial)
+        if threading.current_thread() is threading.main_thread():
+            return self._handed_over(line)
         item = Item(line)
         if self._outbox.put_and_lead(item):
             self._lead(item, [line])
@@ -132,9 +134,7 @@ class Client:
     def flush(self) -> None:
         """Return when everything appended and emitted before is on disk. Raises as `append`."""
         self._raise_lost()
-        item = Item(None)
-        self._outbox.put(item)
-        self._settled(item)
+        self._handed_over(None)
         self._raise_lost()
 
     def finish(self) -> None:
@@ -156,6 +156,7 @@ class Client:
         if self._closed:
             return
         self._closed = True
+        self._outbox.refuse()
         lost, self._lost = self._lost, None
         try:
             if self._outbox.busy():
@@ -184,6 +185,19 @@ class Client:
         if self._lost is not None:
             lost, self._lost = self._lost, None
             raise lost
+
+    def _handed_over(self, line: bytes | None) -> int | None:
+        """Leave the sending to the background and wait for the answer.
+
+        What Ctrl-C may interrupt, the main thread, never sends itself: an interrupt then costs a wait, and
+        never leaves others without a sender or a batch half answered.
+        """
+        answered = threading.Lock()
+        answered.acquire()
+        item = Item(line, lambda _: answered.release())
+        self._outbox.put(item)
+        answered.acquire()
+        return self._outcome(item)
 
     def _settled(self, item: Item) -> int | None:
         """Send, or wait for whoever sends, until `item` is answered."""
@@ -266,7 +280,12 @@ class Client:
     def _send_in_background(self) -> None:
         while self._outbox.wait_due():
             if self._outbox.try_lead():
-                self._lead(None)
+                try:
+                    self._lead(None)
+                except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
+                    self._drop(
+                        LogError(f"sending to {self.stream} failed: {error!r}"), queued=True, emitted=True
+                    )
             if self._refused_since is not None:
                 self._outbox.pause(_RETRY_PAUSE_S)
 

@@ -74,6 +74,7 @@ class Outbox:
         self._at_once = 0
         self._gathering = 0
         self._led = False
+        self._refusing = False
         self._ended = False
         #: When the background sender has something to do, and until when it sleeps (monotonic seconds).
         self._due = math.inf
@@ -85,7 +86,7 @@ class Outbox:
             while not item.waits and self._bytes >= MAX_QUEUED_BYTES and not self._ended:
                 self._be_due(0.0)
                 self._freed.wait()
-            if self._ended:
+            if self._ended or (self._refusing and item.line is not None):
                 raise LogError("this client is closed")
             self._queue.append(item)
             if item.line is not None:
@@ -104,7 +105,7 @@ class Outbox:
         Where nothing waits and nobody sends, the caller becomes the sender with the item in hand: True.
         """
         with self._mutex:
-            if self._ended:
+            if self._ended or self._refusing:
                 raise LogError("this client is closed")
             assert item.line is not None
             self._bytes += len(item.line)
@@ -135,8 +136,9 @@ class Outbox:
             if not self._led:
                 self._led = True
                 return True
-            item.waiter = waiter = threading.Lock()
+            waiter = threading.Lock()
             waiter.acquire()
+            item.waiter = waiter
             self._waiting.append(item)
         try:
             waiter.acquire()
@@ -264,6 +266,11 @@ class Outbox:
         if self._queue:
             self._be_due(0.0 if self._asynchronous else self._delay)
             self._due_changed.notify()  # it sleeps without a date while another sends
+
+    def refuse(self) -> None:
+        """Take no more events: what is queued by now can be flushed, and nothing comes in unseen after that."""
+        with self._mutex:
+            self._refusing = True
 
     def busy(self) -> bool:
         """Whether anything is queued or being sent."""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from eventlog.client import Client
+from eventlog.errors import LogError
 from eventlog.outbox import Item, Outbox
 from eventlog.reader import read
 from eventlog.schemas.conversation import ToolCalled
@@ -77,3 +82,91 @@ def test_a_sender_that_fell_asleep_beside_another_is_woken() -> None:
     assert woken.wait(5)
     outbox.end()
     thread.join()
+
+
+def test_nothing_emitted_is_lost_by_a_close_beside_it(store: Store) -> None:
+    """If this failed, events emitted while another thread closes would vanish without an error."""
+    for round_ in range(8):
+        client = Client.connect(store, f"run{round_}", source="test", create=True)
+        sent: list[str] = []
+        begun = threading.Event()
+
+        def emit(client: Client = client, sent: list[str] = sent, begun: threading.Event = begun) -> None:
+            try:
+                while True:
+                    client.emit(event(str(len(sent))))
+                    sent.append(str(len(sent)))
+                    begun.set()
+            except LogError:
+                return
+
+        thread = threading.Thread(target=emit)
+        thread.start()
+        begun.wait(10)
+        client.close()
+        thread.join()
+        assert [e.data["call"] for e in read(store, f"run{round_}")] == sent
+
+
+def test_ctrl_c_leaves_the_others_their_answers(store: Store) -> None:
+    """If this failed, an interrupted append would stop or double the events of other threads."""
+    script = """
+import signal, sys, threading, time
+from pathlib import Path
+from eventlog.client import Client
+from eventlog.schemas.conversation import ToolCalled
+from eventlog.store import Store
+
+client = Client.connect(Store.open(Path(sys.argv[1])), "run", source="test", create=True)
+done = []
+
+def work(name):
+    for number in range(1500):
+        client.append(ToolCalled(call=f"{name}:{number}", name="t", arguments=None))
+    done.append(name)
+
+threads = [threading.Thread(target=work, args=(n,)) for n in "abc"]
+for thread in threads:
+    thread.start()
+main = threading.main_thread().ident
+stop = threading.Event()
+
+def interrupt():
+    while not stop.wait(0.003):
+        signal.pthread_kill(main, signal.SIGINT)
+
+interrupter = threading.Thread(target=interrupt)
+acknowledged = []
+number = 0
+interrupter.start()
+while any(thread.is_alive() for thread in threads):
+    try:
+        number += 1
+        client.append(ToolCalled(call=f"m:{number}", name="t", arguments=None))
+        acknowledged.append(number)
+    except KeyboardInterrupt:
+        pass
+while True:
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        break
+    except KeyboardInterrupt:
+        pass
+stop.set()
+interrupter.join()
+client.close()
+print(len(done), " ".join(map(str, acknowledged)))
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(store.path)], capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    finished, *acknowledged = done.stdout.split()
+    assert finished == "3"
+    calls = [e.data["call"] for e in read(store, "run")]
+    assert len(calls) == len(set(calls))
+    for name in "abc":
+        assert [c for c in calls if c.startswith(name)] == [f"{name}:{n}" for n in range(1500)]
+    assert {f"m:{n}" for n in acknowledged} <= set(calls)
