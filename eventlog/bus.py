@@ -32,6 +32,8 @@ MAX_DRAIN_BYTES = 4 * 1024 * 1024
 #: `sun_path` of the platform without its final NUL.
 MAX_PATH = 107 if sys.platform.startswith("linux") else 103
 _QUEUE = 1024
+#: Lock files for starting recorders: a fixed number, for a lock file cannot be removed without a race.
+START_LOCKS = 64
 #: What a wake-up says (pynng cannot receive an empty message).
 _MORE = b"+"
 
@@ -54,7 +56,8 @@ def address_of(store: Path, stream: str) -> Address:
         f"{os.path.realpath(store)}\0{stream}".encode("utf-8", "surrogateescape")
     ).hexdigest()[:32]
     directory = _runtime_dir(len(name) + len("/.req"))
-    return Address(directory / f"{name}.req", directory / f"{name}.pub", directory / f"{name}.start")
+    start = directory / f"start-{int(name[:8], 16) % START_LOCKS:02d}"
+    return Address(directory / f"{name}.req", directory / f"{name}.pub", start)
 
 
 def _runtime_dir(room: int) -> Path:
