@@ -4,8 +4,8 @@ nng's wire protocol (SP over IPC) is small: on connecting, each side sends `00 '
 (u16) and u16 0; then each message is `01`, u64 length, body; a REQ message begins with a u32 id whose top
 bit is set and which the answer repeats. All big-endian. Speaking it over a plain socket costs a producer
 two system calls an append and no thread; nng's own REQ socket costs six thread switches and twelve threads
-a process, which is what limited the rate of one-event appends. A wait also ends at once on Ctrl-C. Any nng peer can take either place: the tests put pynng's own REQ, REP, PUB and SUB at
-the other end.
+a process, which is what limited the rate of one-event appends. A wait also ends at once on Ctrl-C. Any nng
+peer can take either place: the tests put pynng's own REQ, REP, PUB and SUB at the other end.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 #: Nanoseconds since the epoch (UTC).
 WallClock = Callable[[], int]
@@ -17,16 +17,23 @@ MonoClock = Callable[[], int]
 wall_ns: WallClock = time.time_ns
 mono_ns: MonoClock = time.monotonic_ns
 
-_second_cache: tuple[int, str] = (-1, "")
+_EPOCH = datetime(1970, 1, 1)
+_second_cache: tuple[int, str] = (0, "1970-01-01T00:00:00")
 
 
 def rfc3339(ns: int) -> str:
-    """UTC time of `ns` (nanoseconds since the epoch), fixed width: `2026-11-30T19:38:06.123456789Z`."""
+    """UTC time of `ns` (nanoseconds since the epoch), fixed width: `2026-11-30T19:38:06.123456789Z`.
+
+    Raises ValueError outside the years 1 to 9999.
+    """
     global _second_cache  # noqa: PLW0603 - one formatted second is reused by thousands of events
     second, fraction = divmod(ns, 1_000_000_000)
     cached, text = _second_cache
     if cached != second:
-        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        try:
+            text = (_EPOCH + timedelta(seconds=second)).isoformat()
+        except OverflowError:
+            raise ValueError(f"{ns} ns since 1970 is outside the years 1 to 9999") from None
         _second_cache = (second, text)
     return f"{text}.{fraction:09d}Z"
 

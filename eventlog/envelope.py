@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,8 +19,9 @@ import orjson
 
 from eventlog import clock
 from eventlog.errors import BadEvent
-from eventlog.escape import Blob, escape, needs_escape, plain_keys, shown, too_deep, unescape
+from eventlog.escape import LONG, Blob, is_plain, json_bytes, unescape
 from eventlog.schemas.base import EventData
+from eventlog.spill import fitted_json
 
 if TYPE_CHECKING:
     from eventlog.blobs import BlobStore
@@ -27,9 +29,8 @@ if TYPE_CHECKING:
 #: Largest line, in bytes, with room for `seq`.
 MAX_EVENT = 64 * 1024
 _ROOM = MAX_EVENT - 64
-#: Payloads below this stay in the event even when it must shrink.
-_SPILL_FROM = 2048
-_HEAD_CHARS = 512
+#: Most bytes that the source or the trial may take of it.
+_MAX_LABEL = 8 * 1024
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -47,41 +48,60 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 _decoder = msgspec.json.Decoder(Event)
-_SAFE = {
-    "str", "int", "bool", "str | None", "int | None", "bool | None", "list[str]", "dict[str, int]",
-}  # fmt: skip
-_loose_fields: dict[type, tuple[str, ...]] = {}
+_TEXTS = {"str", "str | None"}
+_SAFE = {"int", "bool", "int | None", "bool | None", "list[str]", "dict[str, int]"}
+_fields_of: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
-def _loose(cls: type[EventData]) -> tuple[str, ...]:
-    """Names of the fields whose values must be searched for what JSON cannot hold."""
-    known = _loose_fields.get(cls)
+def _searched(cls: type[EventData]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the fields that can be a long text, and of those that can hold what JSON cannot."""
+    known = _fields_of.get(cls)
     if known is None:
         hints = inspect.get_annotations(cls)
-        known = tuple(n for n in cls.__struct_fields__ if hints.get(n) not in _SAFE)
-        _loose_fields[cls] = known
+        texts = tuple(n for n in cls.__struct_fields__ if hints.get(n) in _TEXTS)
+        loose = tuple(n for n in cls.__struct_fields__ if hints.get(n) not in _TEXTS | _SAFE)
+        known = _fields_of[cls] = texts, loose
     return known
 
 
 def _default(value: Any) -> Any:
+    """What orjson asks for: structs and bytes, which `is_plain` lets pass."""
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.asdict(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return escape(value)
+    if isinstance(value, bytes):
+        return orjson.Fragment(json_bytes(value))
     raise TypeError(f"an event cannot hold a {type(value).__name__}")
 
 
-def _data_json(data: EventData) -> bytes:
+def _plain_json(data: EventData) -> bytes | None:
+    """The JSON of what needs no care, which is nearly everything; None for the rest."""
     fields = msgspec.structs.asdict(data)
+    texts, loose = _searched(type(data))
     try:
-        if not any(needs_escape(fields[name]) for name in _loose(type(data))):
-            return orjson.dumps(fields, default=_default)
+        for name in texts:
+            text = fields[name]
+            if text is not None and (type(text) is not str or len(text) > LONG):
+                return None
+        for name in loose:
+            if not is_plain(fields[name]):
+                return None
+        return orjson.dumps(fields, default=_default)
     except (TypeError, RecursionError):
-        pass  # orjson refuses surrogates, huge integers, odd keys and depth: the slow form keeps them
+        return None  # surrogates and huge integers, or a full stack: the slow form, a loop, takes them
+
+
+@lru_cache(maxsize=1024)
+def _label(name: str, text: str) -> bytes:
+    """JSON of an event's source or trial. Raises BadEvent: nothing here is escaped."""
     try:
-        return orjson.dumps({name: escape(value) for name, value in fields.items()})
-    except TypeError as error:
-        raise BadEvent(f"event {data.type} cannot be written: {error}") from error
+        written = orjson.dumps(text)
+    except TypeError:
+        written = b""
+    if not written.startswith(b'"'):
+        raise BadEvent(f"{name} {text!r:.200} is not valid text; an event cannot be recorded under it")
+    if len(written) > _MAX_LABEL:
+        raise BadEvent(f"{name} {text[:40]!r}… is {len(written)} bytes long; {_MAX_LABEL} are possible")
+    return written
 
 
 def encode(
@@ -95,23 +115,29 @@ def encode(
 ) -> bytes:
     """The event's line without `seq`, at most `MAX_EVENT` bytes; large payloads are in `blobs` by then.
 
-    Raises BadEvent when `data` holds something that is not JSON, bytes or a schema's struct, or when
-    it is too large and `blobs` is None. OSError of the blob store passes through.
+    Raises BadEvent when `data` holds something that is not JSON, bytes or a schema's struct, when it is too
+    large and `blobs` is None, when `source` or `trial` is no valid text, and when the wall clock shows no year
+    from 1 to 9999. OSError of the blob store passes through.
     """
     import uuid_utils
 
+    now = wall()
+    try:
+        time = clock.rfc3339(now)
+    except ValueError as error:
+        raise BadEvent(f"event {data.type} cannot be written: {error}; set the machine's clock") from None
     head = b'{"id":"%s","time":"%s","mono":%d,"type":"%s","v":%d,"source":%s,"trial":%s,"data":' % (
         str(uuid_utils.uuid7()).encode(),
-        clock.rfc3339(wall()).encode(),
+        time.encode(),
         mono(),
         data.type.encode(),
         data.v,
-        orjson.dumps(source),
-        b"null" if trial is None else orjson.dumps(trial),
+        _label("source", source),
+        b"null" if trial is None else _label("trial", trial),
     )
-    body = _data_json(data)
-    if len(head) + len(body) > _ROOM:
-        body = _spill(data, _ROOM - len(head) - 1, blobs)
+    body = _plain_json(data)
+    if body is None or len(head) + len(body) > _ROOM:
+        body = fitted_json(data, _ROOM - len(head) - 1, blobs)
     return head + body + b"}"
 
 
@@ -120,113 +146,39 @@ def with_seq(line: bytes, seq: int) -> bytes:
     return b'{"seq":%d,%s' % (seq, line[1:])
 
 
-def _spill(data: EventData, room: int, blobs: BlobStore | None) -> bytes:
-    """JSON of `data` within `room` bytes: the largest texts go to blobs first, then whole fields."""
-    if blobs is None:
-        raise BadEvent(f"event {data.type} is larger than {MAX_EVENT} bytes and there is no blob store")
-    fields: dict[str, Any] = {
-        name: _Spilled(_json_blob(escape(value), blobs)) if too_deep(value) else _mutable(value)
-        for name, value in msgspec.structs.asdict(data).items()
-    }
-    while len(body := _fields_json(fields)) > room:
-        place = max(_leaves(fields), key=lambda leaf: leaf[0], default=None)
-        if place is not None and place[0] >= _SPILL_FROM:
-            _, parent, key = place
-            parent[key] = _Spilled(_to_blob(parent[key], blobs))
-            continue
-        name = max((n for n in fields if not isinstance(fields[n], _Spilled)),
-                   key=lambda n: len(_fields_json({n: fields[n]})), default=None)  # fmt: skip
-        if name is None:
-            raise BadEvent(f"event {data.type} has too many fields to fit {MAX_EVENT} bytes")
-        fields[name] = _Spilled(_json_blob(_plain(fields[name]), blobs))
-    return body
-
-
-class _Spilled:
-    """A payload that is in a blob already."""
-
-    __slots__ = ("ref",)
-
-    def __init__(self, ref: dict[str, Any]) -> None:
-        self.ref = ref
-
-
-def _mutable(value: Any) -> Any:
-    if isinstance(value, msgspec.Struct):
-        return {name: _mutable(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, dict):
-        return {k: _mutable(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mutable(v) for v in value]
-    return value
-
-
-def _plain(value: Any) -> Any:
-    """Escaped form of a value in which some parts are spilled already."""
-    if isinstance(value, _Spilled):
-        return value.ref
-    if isinstance(value, dict) and plain_keys(value):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, dict):
-        return {"$pairs": [[escape(k), _plain(v)] for k, v in value.items()]}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    return escape(value)
-
-
-def _fields_json(fields: dict[str, Any]) -> bytes:
-    return orjson.dumps({name: _plain(value) for name, value in fields.items()})
-
-
-def _leaves(value: Any) -> Iterator[tuple[int, Any, Any]]:
-    """(size, parent, key) of every text and bytes below `value`."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, child in items:
-        if isinstance(child, str | bytes | bytearray):
-            yield len(child), value, key
-        elif isinstance(child, dict | list):
-            yield from _leaves(child)
-
-
-def _json_blob(plain: Any, blobs: BlobStore) -> dict[str, Any]:
-    content = orjson.dumps(plain)
-    ref = blobs.put(content)
-    head = content[:_HEAD_CHARS].decode("utf-8", "ignore")
-    return {"$blob": ref.digest, "size": ref.size, "kind": "json", "head": head}
-
-
-def _to_blob(value: str | bytes, blobs: BlobStore) -> dict[str, Any]:
-    if isinstance(value, str):
-        raw, kind, head = value.encode("utf-8", "surrogatepass"), "text", shown(value[:_HEAD_CHARS])
-    else:
-        raw, kind, head = bytes(value), "bytes", bytes(value[:_HEAD_CHARS]).decode("utf-8", "replace")
-    ref = blobs.put(raw)
-    return {"$blob": ref.digest, "size": ref.size, "kind": kind, "head": head}
-
-
 def decode_lines(content: bytes) -> list[Event]:
     """All events of a frame's content. Raises msgspec.DecodeError when a line is not an event."""
-    events = _decoder.decode_lines(content)
+    try:
+        events = _decoder.decode_lines(content)
+    except RecursionError:
+        raise msgspec.DecodeError("a line is nested deeper than any that hemra writes") from None
     if b'{"$' not in content:
         return events
-    return [msgspec.structs.replace(e, data=unescape(e.data)) for e in events]
+    return [msgspec.structs.replace(e, data=_unescaped(e.data)) for e in events]
+
+
+def _unescaped(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: unescape(value) for name, value in data.items()}
 
 
 def blob_refs(value: Any) -> Iterator[str]:
     """Digests of every blob that a decoded value names in place of a payload."""
-    if isinstance(value, Blob):
-        yield value["$blob"]
-    elif isinstance(value, dict):
-        for child in value.values():
-            yield from blob_refs(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from blob_refs(child)
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Blob):
+            yield item["$blob"]
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
 
 
 def event_blobs(event: Event) -> set[str]:
     """Every blob an event needs: moved-out payloads and stored artifacts."""
     found = set(blob_refs(event.data))
     if event.type == "artifact.stored":
-        found.add(event.data["blob"])
+        stored = event.data.get("blob")
+        if isinstance(stored, str):
+            found.add(stored)
     return found
