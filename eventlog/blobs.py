@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from eventlog.disk import fsync_dir, make_dir
+from eventlog.disk import fsync_dir, make_dir, remove_temps
 from eventlog.errors import DamageError, LogError
 
 
@@ -49,7 +50,7 @@ class BlobWriter:
         """Make the blob durable and return its reference. The same content is stored once."""
         digest = self._hash.hexdigest()
         target = self._store.file_of(digest)
-        if target.exists():
+        if self._store.holds(digest, self.size):
             self.abort()
             return BlobRef(f"sha256:{digest}", self.size)
         self._file.flush()
@@ -83,6 +84,18 @@ class BlobStore:
         """The path of the blob with this hex digest, whether or not it exists."""
         return self.root / "sha256" / hex_digest[:2] / hex_digest[2:]
 
+    def holds(self, hex_digest: str, size: int) -> bool:
+        """Whether the blob is there with all its `size` bytes. One that a full disk or a copy cut short is not."""
+        try:
+            found = self.file_of(hex_digest).stat()
+        except FileNotFoundError:
+            return False
+        return stat.S_ISREG(found.st_mode) and found.st_size == size
+
+    def remove_temps(self, older_than_s: float) -> int:
+        """Remove the temp files of writers that died, last written to that many seconds ago or longer; how many."""
+        return remove_temps(self.root, older_than_s=older_than_s)
+
     def path(self, digest: str) -> Path:
         """The existing file of `sha256:<hex>`. Raises BlobNotFound."""
         algorithm, _, hex_digest = digest.partition(":")
@@ -100,7 +113,7 @@ class BlobStore:
     def put(self, data: bytes) -> BlobRef:
         """Store bytes durably and return their reference."""
         digest = hashlib.sha256(data).hexdigest()
-        if self.file_of(digest).exists():
+        if self.holds(digest, len(data)):
             return BlobRef(f"sha256:{digest}", len(data))
         writer = self.writer()
         try:

@@ -16,11 +16,12 @@ import json
 import re
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import msgspec
 
 from eventlog.errors import BundleError
+from eventlog.segments import HIGHEST
 
 SCHEMA = "hemra.bundle/1"
 INDEX = "bundle.json"
@@ -38,12 +39,15 @@ _MEMBER = re.compile(
 )
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
+
+
 class BundledStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A stream in a bundle. `chain` stands for all its bytes; its next frame must name `link` and `id`."""
 
     name: str
     id: str
-    last: int
+    last: _Count
     chain: str
     link: str
     finished: bool
@@ -53,7 +57,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A file in a bundle; `sha256` in hex, `size` in bytes."""
 
     name: str
-    size: int
+    size: _Count
     sha256: str
 
 
@@ -96,7 +100,7 @@ def _check_members(index: Index, max_bytes: int) -> None:
         raise BundleError(f"{INDEX} names no stream, or one twice")
     for stream in index.streams:
         hexes = ((stream.id, 16), (stream.link, 32), (stream.chain, 64))
-        if not _STREAM.fullmatch(stream.name) or stream.last < 0 or not all(_is_hex(*pair) for pair in hexes):
+        if not _STREAM.fullmatch(stream.name) or not all(_is_hex(*pair) for pair in hexes):
             raise BundleError(f"{INDEX} says of stream {stream.name!r} what cannot be")
     if len(index.members) > MAX_MEMBERS:
         raise BundleError(f"{INDEX} names {len(index.members)} members; {MAX_MEMBERS} is the limit")
@@ -107,7 +111,7 @@ def _check_members(index: Index, max_bytes: int) -> None:
             raise BundleError(f"{INDEX} names {member.name!r}, which no bundle holds, or names it twice")
         if match.group(3) and match.group(3) + match.group(4) != member.sha256:
             raise BundleError(f"{member.name} is named by another digest than its own")
-        if member.size < 0 or not _is_hex(member.sha256, 64):
+        if not _is_hex(member.sha256, 64):
             raise BundleError(f"{INDEX} says of {member.name} what cannot be")
         seen.add(member.name)
     if sum(member.size for member in index.members) > max_bytes:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from eventlog import clock
 from eventlog.crashpoints import crash_point
 
 
@@ -58,7 +59,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def remove_temps(directory: Path) -> None:
-    """Remove what `replacing` left when the process died in it."""
+def remove_temps(directory: Path, *, older_than_s: float = 0.0) -> int:
+    """Remove temp files that dead processes left, as `replacing` does; how many.
+
+    Where others may be writing theirs now, `older_than_s` spares those written to within that many seconds.
+    """
+    count, newest = 0, clock.wall_ns() - int(older_than_s * 1e9)
     for temp in directory.glob(".*.tmp"):
-        temp.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if temp.lstat().st_mtime_ns <= newest or not older_than_s:
+                temp.unlink()
+                count += 1
+    return count

@@ -1,44 +1,72 @@
-"""The files of a stream's directory: names, order, and what a sealed segment says of itself."""
+"""The files of a stream's directory: names, order, and what a sealed segment says of itself.
+
+`Span` and `Trailer` are the only ways in for what a trailer or a manifest says: what breaks a rule of theirs
+is damage, wherever it comes from.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
-from eventlog.errors import DamageError
+import msgspec
+from msgspec import Meta
+
+from eventlog.errors import DamageError, StreamNotFound
 from eventlog.frames import SEALED, SEEK_FOOTER_MAGIC, NotAUnit, is_trailer, read_header, read_trailer
+
+T = TypeVar("T")
 
 SUFFIX = ".ndjson.zst"
 _NAME = re.compile(r"(\d{20})\.ndjson\.zst")
+#: Passes over a directory in which segments vanish, before it is called odd instead of busy.
+_LOOKS = 100
+#: Seqs, sizes and producers' numbers are kept below 2^63: every JSON reader and database holds them.
+HIGHEST = (1 << 63) - 1
+_Positive = Annotated[int, Meta(ge=1, le=HIGHEST)]
+_Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+_Hex16 = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A range of events whose uncompressed bytes were digested once, when they were first sealed.
 
     `chain` is SHA-256 over the previous span's chain and this span's `sha256`; both stay the same when
-    segments are merged or recompressed. `end_link` is the link of the last live unit of the range.
+    segments are merged or recompressed. `end_link` is the link of the last live unit of the range. Raises
+    ValueError when the numbers contradict each other.
     """
 
-    first: int
-    last: int
-    events: int
-    bytes: int
-    sha256: str
-    chain: str
-    end_link: str
+    first: _Positive
+    last: _Positive
+    events: _Positive
+    bytes: _Positive
+    sha256: _Digest
+    chain: _Digest
+    end_link: _Hex16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.last or self.events != self.last - self.first + 1 or self.bytes < 1:
+            raise ValueError(
+                f"events {self.first} to {self.last} cannot be {self.events} events of {self.bytes} bytes"
+            )
 
 
-@dataclass(frozen=True, slots=True)
-class Trailer:
-    """What a sealed segment says of itself; `marks` are the highest numbers of its producers (hex -> number)."""
+class Trailer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a sealed segment says of itself; `marks` are the highest numbers of its producers (hex -> number).
+
+    Raises ValueError when the spans are none or do not follow each other.
+    """
 
     spans: list[Span]
-    marks: dict[str, int] = field(default_factory=dict)
+    marks: dict[_Hex16, Annotated[int, Meta(ge=0, le=HIGHEST)]]
+
+    def __post_init__(self) -> None:
+        check_contiguous(self.spans)
 
     @property
     def first(self) -> int:
@@ -52,8 +80,19 @@ class Trailer:
 
     def to_json(self) -> dict[str, Any]:
         """Plain form for the file."""
-        spans = [{name: getattr(s, name) for name in Span.__slots__} for s in self.spans]
-        return {"spans": spans, "marks": self.marks}
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+
+def check_contiguous(spans: Sequence[Span], first: int | None = None) -> None:
+    """Raises ValueError unless there are spans, each begins after the one before, and the first at `first`."""
+    if not spans:
+        raise ValueError("no spans")
+    expected = spans[0].first if first is None else first
+    for span in spans:
+        if span.first != expected:
+            raise ValueError(f"a span begins at event {span.first} where {expected} should follow")
+        expected = span.last + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +108,26 @@ class Segment:
         return self.path.stat().st_size
 
 
+class Placed(NamedTuple):
+    """A trailer and where it stands in its file: from `offset` up to `end`."""
+
+    trailer: Trailer
+    offset: int
+    end: int
+
+
 def name_of(first: int) -> str:
     """File name of the segment whose first event is `first`."""
     return f"{first:020d}{SUFFIX}"
 
 
 def list_segments(directory: Path) -> list[Segment]:
-    """Segments in order. Files with other names are not ours and are left alone."""
+    """Segments in order. Other names, and what is no file, are not ours and are left alone."""
     found = []
     with os.scandir(directory) as entries:
         for entry in entries:
             match = _NAME.fullmatch(entry.name)
-            if match:
+            if match and entry.is_file():
                 found.append(Segment(directory / entry.name, int(match.group(1))))
     return sorted(found, key=lambda segment: segment.first)
 
@@ -88,31 +135,45 @@ def list_segments(directory: Path) -> list[Segment]:
 def is_sealed(segment: Segment) -> bool:
     """Whether the segment's first header carries the sealed flag (an unreadable one counts as not sealed)."""
     with segment.path.open("rb") as file:
-        try:
-            return bool(read_header(file, 0).flags & SEALED)
-        except (NotAUnit, EOFError):
-            return False
+        return sealed_in(file)
+
+
+def sealed_in(file: BinaryIO) -> bool:
+    """As `is_sealed`, of an open segment: it stays the same file when another takes its name."""
+    try:
+        return bool(read_header(file, 0).flags & SEALED)
+    except (NotAUnit, EOFError):
+        return False
 
 
 def trailer_of(segment: Segment) -> Trailer:
     """The trailer of a sealed segment, found through the seek table. Raises DamageError."""
     with segment.path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        offset = trailer_offset(segment.path, file.fileno(), size)
-        if not is_trailer(file, offset):
-            raise DamageError(segment.path, offset, "the seek table does not lead to the trailer")
-        content, _ = read_trailer(segment.path, file, offset)
-    return parse_trailer(segment.path, offset, content)
+        return trailer_in(segment, file).trailer
 
 
-def parse_trailer(path: Path, offset: int, content: dict[str, Any]) -> Trailer:
-    """A trailer from its JSON. Raises DamageError when it is not one."""
+def trailer_in(segment: Segment, file: BinaryIO) -> Placed:
+    """As `trailer_of`, of an open segment, with its place. Raises DamageError."""
+    size = file.seek(0, os.SEEK_END)
+    offset = trailer_offset(segment.path, file.fileno(), size)
+    if not is_trailer(file, offset):
+        raise DamageError(segment.path, offset, "the seek table does not lead to the trailer")
     try:
-        spans = [Span(**span) for span in content["spans"]]
-        if not spans:
-            raise ValueError("no spans")
-        return Trailer(spans, dict(content["marks"]))
-    except (KeyError, TypeError, ValueError) as error:
+        content, end = read_trailer(segment.path, file, offset)
+    except ValueError as error:
+        raise DamageError(segment.path, offset, f"the trailer does not read as one: {error}") from error
+    trailer = parse_trailer(segment.path, offset, content)
+    if trailer.first != segment.first:
+        cause = f"the trailer begins at event {trailer.first}, the file's name at {segment.first}"
+        raise DamageError(segment.path, offset, cause)
+    return Placed(trailer, offset, end)
+
+
+def parse_trailer(path: Path, offset: int, content: Any) -> Trailer:
+    """A trailer from its JSON. Raises DamageError when it is not one or breaks a rule of `Span` or `Trailer`."""
+    try:
+        return msgspec.convert(content, Trailer)
+    except ValueError as error:
         raise DamageError(path, offset, f"the trailer does not read as one: {error}") from error
 
 
@@ -133,17 +194,45 @@ def trailer_offset(path: Path, fd: int, size: int) -> int:
     return offset
 
 
+def settled(directory: Path, look: Callable[[], T]) -> T:
+    """What `look` returns once no segment vanishes under it, as one does that is merged into another.
+
+    Raises StreamNotFound when it is the directory that is gone.
+    """
+    for _ in range(_LOOKS):
+        try:
+            return look()
+        except FileNotFoundError:
+            if not directory.is_dir():
+                raise StreamNotFound(
+                    f"the stream {directory.name!r} is no longer in {directory.parent}"
+                ) from None
+    return look()
+
+
 def visible_segments(directory: Path) -> list[Segment]:
-    """Segments without those that a sealed one before them already covers.
+    """Segments without those that a sealed one before them already covers. Raises DamageError.
 
     A crash between the rename of a sealed segment and the removal of its sources leaves such doubles.
     """
-    out: list[Segment] = []
+    return settled(directory, lambda: [segment for segment, _ in _visible(directory)])
+
+
+def sealed_segments(directory: Path) -> list[tuple[Segment, Trailer]]:
+    """The sealed ones of the visible segments, each with its trailer. Raises DamageError."""
+    found = settled(directory, lambda: _visible(directory))
+    return [(segment, trailer) for segment, trailer in found if trailer is not None]
+
+
+def _visible(directory: Path) -> list[tuple[Segment, Trailer | None]]:
+    out: list[tuple[Segment, Trailer | None]] = []
     covered = 0
     for segment in list_segments(directory):
         if segment.first <= covered:
             continue
-        out.append(segment)
-        if is_sealed(segment):
-            covered = trailer_of(segment).last
+        with segment.path.open("rb") as file:
+            trailer = trailer_in(segment, file).trailer if sealed_in(file) else None
+        out.append((segment, trailer))
+        if trailer is not None:
+            covered = trailer.last
     return out

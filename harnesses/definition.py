@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesses.base import HarnessFile
+from harnesses.credentials import looks_like_credential
 
 #: Programs of the system are told apart by version, not by content.
 SYSTEM_FOLDERS = ("/bin", "/lib", "/nix", "/opt", "/sbin", "/usr", "/System", "/Library")
@@ -24,11 +25,19 @@ PLAIN_NAMES = frozenset(
      "TZ", "DISPLAY", "HOSTNAME")
 )  # fmt: skip
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
-_SECRET = re.compile(
-    r"sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}"
-    r"|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|[Bb]earer +[A-Za-z0-9._~+/-]{16,}"
+#: Names of settings and flags whose value is a credential: "max_tokens" and "token_file" are none.
+_NAMED = (
+    r"(?<!eos.)(?<!bos.)(?<!pad.)(?<!unk.)(?<!sep.)(?<!cls.)(?<!mask.)(?<!stop.)(?<!start.)(?<!end.)"
+    r"(?:pass(?:word|wd|phrase)|secret|(?:auth_?|access_?)?token|(?:api|access|private|secret)[_-]?key)"
 )
+_KEY = re.compile(
+    rf"(?i:(?:.*[_.-])?{_NAMED})|.*[a-z0-9](?:Password|Passphrase|Secret|AuthToken|AccessToken|(?:Api|Access|Private)Key)"
+)
+_FLAG = re.compile(rf"--?(?:[\w.-]*[_.-])?{_NAMED}", re.IGNORECASE)
+_GIVEN = re.compile(rf"(?<![\w$-])(?:--?)?(?:[\w.-]*[_.-])?{_NAMED}=(\S+)", re.IGNORECASE)
+_GIVEN_APART = re.compile(rf"(?<!\S){_FLAG.pattern}[ \t]+(\S+)", re.IGNORECASE)
+#: A value that only says where the credential comes from: a variable, a placeholder, the name of a variable.
+_ELSEWHERE = re.compile(r"""["']?[${<-].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|["']*|true|false|yes|no|none|null""")
 
 
 def local_files(words: list[str], folder: Path) -> dict[str, Path]:
@@ -116,13 +125,42 @@ def secret_values(env: Mapping[str, str], user: Mapping[str, str]) -> dict[str, 
 
 
 def secrets_in(value: Any, where: str) -> list[str]:
-    """Where in a definition something stands that looks like a credential. It would be recorded."""
+    """Where in a definition a credential stands, as it seems: by its looks, or by the name that it is given.
+
+    It would be recorded. `where` names the value; the places are `settings.a.b[0]` and the like.
+    """
     if isinstance(value, str):
-        return [where] if _SECRET.search(value) else []
+        return [where] if looks_like_credential(value) else _by_name(_given(value), where)
     if isinstance(value, dict):
-        return [found for key, below in value.items() for found in secrets_in(below, f"{where}.{key}")]
+        return [found for key, below in value.items() for found in _in_entry(key, below, f"{where}.{key}")]
     if isinstance(value, list):
-        return [
-            found for index, below in enumerate(value) for found in secrets_in(below, f"{where}[{index}]")
-        ]
+        found = []
+        for index, below in enumerate(value):
+            place = f"{where}[{index}]"
+            before = value[index - 1] if index else None
+            flagged = isinstance(before, str) and _FLAG.fullmatch(before) is not None
+            found += secrets_in(below, place) or _by_name([below] if flagged else [], place)
+        return found
+    return []
+
+
+def _in_entry(key: str, below: Any, where: str) -> list[str]:
+    if looks_like_credential(key):
+        return [where.removesuffix(key) + "(a key)"]
+    if isinstance(below, str) and looks_like_credential(f"{key}: {below}"):
+        return [where]
+    return secrets_in(below, where) or _by_name([below] if _KEY.fullmatch(key) else [], where)
+
+
+def _given(text: str) -> list[str]:
+    """The values that a word or a shell script gives under a credential's name."""
+    return [*_GIVEN.findall(text), *_GIVEN_APART.findall(text)]
+
+
+def _by_name(values: list[Any], where: str) -> list[str]:
+    """`where`, if one of the values stands there in clear."""
+    for value in values:
+        number = isinstance(value, int) and not isinstance(value, bool)
+        if number or (isinstance(value, str) and not _ELSEWHERE.fullmatch(value)):
+            return [f"{where} (by its name)"]
     return []

@@ -22,17 +22,24 @@ from eventlog.schemas.conversation import (
     ToolCalled,
     ToolReturned,
 )
-from eventlog.schemas.trials import Usage
 from harnesses.base import Conclusion, Launch, TrialInput
 from harnesses.described import DescribedHarness
 from harnesses.lines import Line, LineSplitter, is_deeper, parse_object
-from harnesses.usage import add, read_usage
+from harnesses.usage import UsageSum, read_usage
 
 PROTOCOL = "hemra/1"
 SDK = "hemra_protocol.py"
 KEPT_LINES = 1000  # not understood lines that become events; all of them are in the recorded output
 KEPT_BYTES = 1024 * 1024
+REASON_CHARS = 500  # of an error's text in the trial's reason; the note has all of it
 DEPTH = 64  # deeper values are recorded as their JSON text, which every reader of the log can take
+#: What an `error` line says by its `kind`: the outcome of a trial that has no `final`.
+ERRORS = {
+    "auth": "auth_error",
+    "quota": "quota_error",
+    "provider": "provider_error",
+    "harness": "harness_error",
+}
 LEVELS = {"debug": "info", "info": "info", "warning": "warning", "warn": "warning", "error": "error"}
 
 
@@ -99,7 +106,8 @@ class ProtocolInterpreter:
     def __init__(self) -> None:
         self._lines = LineSplitter()
         self._tools: dict[str, str] = {}
-        self._usage: Usage | None = None
+        self._usage = UsageSum()
+        self._error: tuple[str, str] | None = None
         self._final: str | None = None
         self._last_message: str | None = None
         self._hello = False
@@ -115,6 +123,7 @@ class ProtocolInterpreter:
             "tool_result": self._read_result,
             "usage": self._read_usage,
             "log": self._read_log,
+            "error": self._read_error,
             "final": self._read_final,
         }
 
@@ -134,11 +143,13 @@ class ProtocolInterpreter:
         text = self._final or self._last_message
         if self.ended and not text:
             self._flag("no_output")
+        for name in self._usage.flags():
+            self._flag(name)
         return events, Conclusion(
             outcome=outcome,
             reason=reason,
             final_text=text or None,
-            usage=self._usage,
+            usage=self._usage.total,
             recognised=self._recognised,
             unrecognised=self._unrecognised,
             flags=self._flags,
@@ -150,6 +161,8 @@ class ProtocolInterpreter:
         if self.ended:
             return None, None
         self._flag("incomplete_stream")
+        if self._error is not None:
+            return self._error
         if exit_signal is not None:
             return "harness_error", f"it was ended by signal {exit_signal} before its final line"
         if exit_code:
@@ -235,9 +248,10 @@ class ProtocolInterpreter:
         usage, sound = read_usage(told)
         if not sound:
             self._flag("bad_usage")
+        if usage is not None or not sound:
+            self._usage.add(usage)
         if usage is None:
             return None
-        self._usage = add(self._usage, usage)
         model = told.get("model")
         raw = {key: value for key, value in told.items() if key != "type"}
         return ModelResponded(model=model if isinstance(model, str) else None, usage=usage, raw=raw)
@@ -247,6 +261,16 @@ class ProtocolInterpreter:
         if not isinstance(text, str):
             return None
         return NoteRecorded(level=LEVELS.get(level, "info"), code="harness_log", text=text)
+
+    def _read_error(self, told: dict[str, Any]) -> EventData | None:
+        kind, text = told.get("kind"), told.get("text")
+        if not isinstance(kind, str) or kind not in ERRORS or not isinstance(text, str):
+            return None
+        self._error = (
+            ERRORS[kind],
+            " ".join(text.split())[:REASON_CHARS] or f"it told an error of kind {kind}",
+        )
+        return NoteRecorded(level="error", code="harness_error", text=text, details={"kind": kind})
 
     def _read_final(self, told: dict[str, Any]) -> EventData | None:
         text = told.get("text")

@@ -13,7 +13,8 @@ MOST = 2**53
 
 
 def read_usage(told: dict[str, Any]) -> tuple[Usage | None, bool]:
-    """Usage in normal form from an object with its fields, and whether every field given was a usable number.
+    """Usage in normal form from an object with its fields, and whether every field given was a usable number
+    and they agree: `input_tokens` includes what was read from a cache.
 
     None when no usable number was given.
     """
@@ -22,7 +23,10 @@ def read_usage(told: dict[str, Any]) -> tuple[Usage | None, bool]:
     given = [name for name in (*COUNTS, "cost_usd") if told.get(name) is not None]
     known = [value for value in (*counts.values(), cost) if value is not None]
     usage = Usage(**counts, cost_usd=cost) if known else None
-    return usage, len(known) == len(given)
+    cached, whole = counts["cache_read_tokens"], counts["input_tokens"]
+    # Both are kept as they were told: which of the two is wrong is not for us to guess.
+    contradictory = cached is not None and whole is not None and cached > whole
+    return usage, len(known) == len(given) and not contradictory
 
 
 def _count(value: Any) -> int | None:
@@ -39,7 +43,7 @@ def _amount(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def add(left: Usage | None, right: Usage | None) -> Usage | None:
+def _add(left: Usage | None, right: Usage | None) -> Usage | None:
     """The sum, field by field; a field that only one side tells is what that side tells."""
     if left is None or right is None:
         return left or right
@@ -48,3 +52,32 @@ def add(left: Usage | None, right: Usage | None) -> Usage | None:
         values = [value for value in (getattr(left, name), getattr(right, name)) if value is not None]
         total[name] = sum(values) if values else None
     return Usage(**total)
+
+
+class UsageSum:
+    """What a harness told line by line, added up.
+
+    A field that some lines tell and others do not is a lower bound: `flags` says so, as `cost_partial` for
+    the cost and `usage_partial` for the tokens in and out.
+    """
+
+    def __init__(self) -> None:
+        self.total: Usage | None = None
+        self._lines = 0
+        self._told = dict.fromkeys((*COUNTS, "cost_usd"), 0)
+
+    def add(self, usage: Usage | None) -> None:
+        """One more line; None for one that told nothing usable."""
+        self._lines += 1
+        for name in self._told:
+            self._told[name] += usage is not None and getattr(usage, name) is not None
+        self.total = _add(self.total, usage)
+
+    def flags(self) -> list[str]:
+        """Which sums are lower bounds."""
+        found = []
+        if any(0 < self._told[name] < self._lines for name in ("input_tokens", "output_tokens")):
+            found.append("usage_partial")
+        if 0 < self._told["cost_usd"] < self._lines:
+            found.append("cost_partial")
+        return found

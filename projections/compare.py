@@ -14,7 +14,7 @@ from typing import Any
 
 from eventlog.store import Store
 from projections import cache, conditions, resampling, statistics
-from projections.errors import BadComparison
+from projections.errors import BadComparison, NoSuchHarness
 from projections.figures import COVERAGE_LIMIT
 from projections.pairing import Pairing, SideTask, pair, side_tasks
 from projections.query import resolve_run
@@ -91,12 +91,12 @@ def _sides(store: Store, left: str, right: str | None) -> tuple[Side, Side]:
             Side(report, trials, _one_harness(report, harness_a)),
             Side(other.report, other.trials, _one_harness(other.report, harness_b)),
         )
+    first = _one_harness(report, harness_a) if harness_a else names[0]
     if len(names) != 2:
         raise BadComparison(
-            f"{report['run']} has {len(names)} harnesses ({', '.join(names)}), so it is not clear which two "
-            "to compare: name both sides as RUN:HARNESS"
+            f"{report['run']} has {_harnesses(names)}, so it is not clear which two to compare: "
+            "name both sides as RUN:HARNESS"
         )
-    first = _one_harness(report, harness_a) if harness_a else names[0]
     second = next(name for name in names if name != first)
     return Side(report, trials, first), Side(report, trials, second)
 
@@ -106,12 +106,14 @@ def _one_harness(report: Row, harness: str) -> str:
     if harness in names:
         return harness
     if harness:
-        raise BadComparison(f"{report['run']} has no harness {harness!r}; it has {', '.join(names)}")
+        raise NoSuchHarness(f"{report['run']} has no harness {harness!r}; it has {', '.join(names)}")
     if len(names) != 1:
-        raise BadComparison(
-            f"{report['run']} has {len(names)} harnesses; say which: {report['run']}:{names[0]}"
-        )
+        raise BadComparison(f"{report['run']} has {_harnesses(names)}; say which: {report['run']}:{names[0]}")
     return names[0]
+
+
+def _harnesses(names: Sequence[str]) -> str:
+    return f"one harness ({names[0]})" if len(names) == 1 else f"{len(names)} harnesses ({', '.join(names)})"
 
 
 def _side(side: Side, matched: Pairs, index: int) -> Row:

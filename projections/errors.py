@@ -4,6 +4,7 @@ ProjectionError
 |- RunNotFound     the reference names no run, or several
 |- NotTrusted      what DuckDB read is not what the log says it holds
 `- BadComparison   the two sides cannot be set side by side as asked
+   `- NoSuchHarness   a side names a harness that its run does not have
 """
 
 from __future__ import annotations
@@ -23,3 +24,7 @@ class NotTrusted(ProjectionError):
 
 class BadComparison(ProjectionError):
     """A comparison that cannot be made as asked."""
+
+
+class NoSuchHarness(BadComparison):
+    """The run has no harness of this name."""

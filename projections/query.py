@@ -6,6 +6,7 @@ from typing import Any
 
 from eventlog.errors import LogError
 from eventlog.escape import unescape
+from eventlog.reader import read
 from eventlog.store import CATALOG, Store
 from projections import cache, source, sql
 from projections.errors import ProjectionError, RunNotFound
@@ -23,12 +24,30 @@ def resolve_run(store: Store, reference: str) -> str:
         return reference
     found = [run for run in runs if reference and run.startswith(reference)]
     if not found:
-        found = [row["run"] for row in list_runs(store) if row["name"] == reference]
+        found = runs_named(store, reference)
     if len(found) == 1:
         return found[0]
     if found:
         raise RunNotFound(f"{reference!r} fits several runs: {', '.join(sorted(found))}")
     raise RunNotFound(f"no run {reference!r} in {store.path}; `hemra runs` lists them")
+
+
+def runs_named(store: Store, name: str) -> list[str]:
+    """The runs that were planned under `name`, oldest first."""
+    return [run for run in _runs(store) if name_of(store, run) == name]
+
+
+def name_of(store: Store, run: str) -> str | None:
+    """The name that the run was planned under; None for none. What is damaged is passed over.
+
+    Only the beginning of the log is read: a run is found by its name whatever became of the rest.
+    """
+    try:
+        planned = next(read(store, run, types=("run.planned",), on_damage=lambda _: None), None)
+    except (LogError, OSError):
+        return None
+    name = None if planned is None else planned.data.get("name")
+    return name if isinstance(name, str) else None
 
 
 def _runs(store: Store) -> list[str]:

@@ -113,7 +113,7 @@ def _harness(h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[
         "pass_k": pass_k(tasks, run["attempts"]),
         "partition": _partition(own),
         "outcomes": _outcomes(own),
-        "tokens": {kind: _sum(h[kind], h[f"{kind}_known"], h["started"]) for kind in _TOKENS},
+        "tokens": {kind: _sum(h, kind) for kind in _TOKENS},
         "cost": {
             "usd": h["cost_usd"],
             "known": h["cost_known"],
@@ -142,9 +142,11 @@ def _retries(h: Row, superseded: list[Row]) -> Row:
 _TOKENS = ("input", "cache_read", "output", "reasoning")
 
 
-def _sum(total: float | None, known: int, started: int) -> Row:
-    """A sum with how many started trials it knows of; null when it knows of none."""
-    return {"sum": total, "known": known, "unknown": max(0, started - known)}
+def _sum(h: Row, kind: str) -> Row:
+    """A sum of tokens with how many started trials it knows of; null when it knows of none."""
+    total, unknown = h[kind], max(0, h["started"] - h[f"{kind}_known"])
+    lower = total is not None and bool(unknown or h["usage_partial"])
+    return {"sum": total, "known": h[f"{kind}_known"], "unknown": unknown, "lower_bound": lower}
 
 
 def _partition(trials: Sequence[Row]) -> list[Row]:

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from eventlog import anchor as anchors
-from eventlog import clock
 from eventlog.reader import read_content, read_lines, stream_state
 from eventlog.segments import is_sealed, trailer_of, visible_segments
 from eventlog.store import Store
 from projections.errors import NotTrusted
+from projections.scratch import Scratch, scratch
 from projections.settle import settle
 
 if TYPE_CHECKING:
@@ -36,8 +33,6 @@ COLUMNS = {
 }  # fmt: skip
 MEMORY_LIMIT = "1GB"
 THREADS = 2
-#: Scratch folders that a killed process left are removed after this time.
-_STALE_NS = 24 * 3600 * 1_000_000_000
 _ATTEMPTS = 3
 
 
@@ -73,10 +68,10 @@ def opened(store: Store, at: Snapshot, types: Sequence[str]) -> Iterator[duckdb.
     Every event of the stream has a row; `data` and `time` are null where the type is not in `types`.
     Raises NotTrusted when the rows are not exactly the events 1 to `at.last`; DamageError from the log.
     """
-    with scratch(store) as folder:
-        connection = _connect(folder)
+    with scratch(store) as room:
+        connection = _connect(room)
         try:
-            interruptible(connection, lambda: _load(connection, store, at, types, folder))
+            interruptible(connection, lambda: _load(connection, store, at, types, room))
             yield connection
         finally:
             connection.close()
@@ -95,40 +90,14 @@ def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) 
             raise
 
 
-@contextlib.contextmanager
-def scratch(store: Store) -> Iterator[Path]:
-    """A private folder for what does not fit in memory: in the store's cache, else the system's."""
-    parent: Path | None = store.cache / "scratch"
-    try:
-        store.cache.joinpath("scratch").mkdir(parents=True, exist_ok=True)
-        _remove_stale(store.cache / "scratch")
-    except OSError:
-        parent = None
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="hemra-", dir=parent))
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="hemra-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_stale(parent: Path) -> None:
-    for folder in parent.iterdir():
-        with contextlib.suppress(OSError):
-            if clock.wall_ns() - folder.stat().st_mtime_ns > _STALE_NS:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+def _connect(room: Scratch) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(
         ":memory:",
         config={
             "memory_limit": MEMORY_LIMIT,
-            "temp_directory": str(folder / "spill"),
+            "temp_directory": room.spill,
             "threads": str(min(THREADS, os.cpu_count() or 1)),
             # A table name must never pick up a Python variable of the caller.
             "python_enable_replacements": "false",
@@ -139,13 +108,13 @@ def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _load(
-    connection: duckdb.DuckDBPyConnection, store: Store, at: Snapshot, types: Sequence[str], folder: Path
+    connection: duckdb.DuckDBPyConnection, store: Store, at: Snapshot, types: Sequence[str], room: Scratch
 ) -> None:
     import duckdb
 
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            sealed, plain = _files(store, at, folder)
+            sealed, plain = _files(store, at, room)
             _read(connection, sealed, plain, types)
             _check(connection, at)
             break
@@ -166,7 +135,7 @@ def _not_trusted(at: Snapshot, error: Exception) -> NotTrusted:
     )
 
 
-def _files(store: Store, at: Snapshot, folder: Path) -> tuple[list[str], list[str]]:
+def _files(store: Store, at: Snapshot, room: Scratch) -> tuple[list[str], list[str]]:
     """Sealed segments that DuckDB may read itself, and an NDJSON file of all events that stand elsewhere."""
     sealed: list[str] = []
     ranges: list[tuple[int, int]] = []
@@ -185,11 +154,12 @@ def _files(store: Store, at: Snapshot, folder: Path) -> tuple[list[str], list[st
         ranges.append((position, at.last))
     if not ranges:
         return sealed, []
-    path = folder / "unsealed.ndjson"
-    with path.open("wb") as file:
+
+    def lines() -> Iterator[bytes]:
         for first, last in ranges:
-            file.writelines(line + b"\n" for line in read_lines(store, at.stream, start=first, stop=last))
-    return sealed, [str(path)]
+            yield from (line + b"\n" for line in read_lines(store, at.stream, start=first, stop=last))
+
+    return sealed, [room.file("unsealed.ndjson", lines)]
 
 
 def _read(

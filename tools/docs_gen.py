@@ -39,7 +39,8 @@ def commands_page() -> str:
 _COMMANDS_INTRO = """\
 Data goes to stdout, everything else to stderr. Commands that read take `--json`: stdout is then one JSON
 document with a `schema` field. RUN is a run's id, the beginning of one, the name given with `--name`, or
-`latest`.
+`latest`. Tables shorten with … what is too long for a line; `-v` of `show` and `--json` have all of it. What a task, a
+harness or a file name holds that a terminal would obey is shown as an escape (`\\x1b`).
 
 Every command also takes `--store DIR` (default: `HEMRA_STORE`, else the platform's user data folder),
 `-q/--quiet`, `-v/--verbose`, `--no-color` and `--debug`, before or after its name.
@@ -49,6 +50,7 @@ Every command also takes `--store DIR` (default: `HEMRA_STORE`, else the platfor
 | `HEMRA_STORE` | the store, where `--store` is not given |
 | `HEMRA_DEBUG` | not empty: show where an error came from, as `--debug` |
 | `NO_COLOR`, `TERM=dumb` | no colour; the latter also no live display |
+| `COLUMNS` | width of tables and reports; else the terminal's, or 100 where there is none |
 | `FORCE_COLOR` | colour also where the output is no terminal |
 
 | Exit code | Meaning |
@@ -59,7 +61,7 @@ Every command also takes `--store DIR` (default: `HEMRA_STORE`, else the platfor
 | 3 | the run finished, but some trials could not be scored |
 | 5 | no such run, trial, task, dataset, harness or store |
 | 10 | the run finished below `--fail-under` |
-| 130, 143 | interrupted by SIGINT or SIGTERM; the run can be resumed |"""
+| 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM; the run can be resumed |"""
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:

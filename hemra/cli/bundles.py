@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from hemra.cli.context import common_options, json_option, note, open_store, resolve_stream
+from hemra.cli.context import common_options, json_option, note, open_store, resolve_run
 from hemra.cli.lazy import Command
 from hemra.cli.output import print_json
 
 if TYPE_CHECKING:
     from eventlog.bundle import BundleReport
+    from eventlog.store import Store
+
+CATALOG = "catalog"
 
 
 def _print(report: BundleReport, where: str, as_json: bool, did: str) -> None:
     import msgspec
+
+    from hemra.reports.numbers import many
 
     if as_json:
         facts: dict[str, Any] = msgspec.to_builtins(report)
         print_json({"schema": "hemra.bundle/1", "file": where, **facts})
         return
     for stream in report.streams:
-        note(f"{stream.stream}: {stream.events} events {stream.what}")
-    note(f"{did} {where}: {report.blobs} blobs, {report.bytes} bytes, {report.digest}")
+        note(f"{stream.stream}: {many(stream.events, 'event')} {stream.what}")
+    note(f"{did} {where}: {many(report.blobs, 'blob')}, {many(report.bytes, 'byte')}, {report.digest}")
 
 
 @click.command(
@@ -43,23 +50,50 @@ def _print(report: BundleReport, where: str, as_json: bool, did: str) -> None:
 @json_option
 @common_options
 def export(runs: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
-    """Write runs into one file: sealed segments, manifests and the blobs that they name."""
-    from eventlog.bundle import export as exported
+    """Write runs into one file: sealed segments, manifests and the blobs that they name.
+
+    The catalog is no run and stays here: every store has its own.
+    """
     from hemra.errors import UsageError
 
     store = open_store()
-    streams = [resolve_stream(store, run) for run in runs]
+    if CATALOG in runs:
+        raise UsageError(f"the {CATALOG} belongs to its store and is not exported; name runs")
+    streams = [resolve_run(store, run) for run in runs]
     if output == "-":
         if as_json:
             raise UsageError("--json and -o - would both write to stdout; name a file")
         if sys.stdout.isatty():
             raise UsageError("a bundle is not for a terminal; name a file with -o, or pipe it")
-        report = exported(store, streams, sys.stdout.buffer)
-        _print(report, "stdout", as_json, "exported to")
+        _print(_exported(store, streams, sys.stdout.buffer), "stdout", as_json, "exported to")
         return
     if Path(output).exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
-    _print(exported(store, streams, Path(output)), output, as_json, "exported to")
+    _print(_exported(store, streams, Path(output)), output, as_json, "exported to")
+
+
+def _exported(store: Store, streams: list[str], out: Path | BinaryIO) -> BundleReport:
+    """The export. Sealing needs a store that can be written; what to do where it cannot, is said here."""
+    from eventlog.bundle import export as exported
+    from hemra.errors import HemraError
+
+    try:
+        return exported(store, streams, out)
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE or not _is_below(error.filename, store.path):
+            raise
+        raise HemraError(
+            f"{store.path} cannot be written ({error.strerror}), and exporting seals a run first: copy the store "
+            "to where you may write (cp -r) and export from there with --store"
+        ) from error
+
+
+#: What a store on a read-only disk, or of another user, answers.
+_NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def _is_below(path: str | bytes | None, folder: Path) -> bool:
+    return path is not None and Path(os.fsdecode(path)).is_relative_to(folder)
 
 
 @click.command(

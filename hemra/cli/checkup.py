@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from eventlog import clock
+from hemra.reports.numbers import many
 
 #: With less free than this a longer run may fill the disk. Bytes.
 _ROOMY = 1 << 30
@@ -38,11 +39,12 @@ class Finding:
 
 def findings(store: Path) -> Iterator[Finding]:
     """Everything that is looked at, in the order in which it matters."""
-    checks: list[Callable[[], Iterator[Finding]]] = [
-        _python, lambda: _store(store), lambda: _sync(_existing(store)), lambda: _recorder(_existing(store)),
-        _scratch, _sandbox, _tools, _docker, _gpu, _platform,
-    ]  # fmt: skip
-    for check in checks:
+    broken = _unusable(store)
+    of_store: list[Callable[[], Iterator[Finding]]] = (
+        [lambda: iter([broken])] if broken is not None else
+        [lambda: _store(store), lambda: _sync(_existing(store)), lambda: _recorder(_existing(store))]
+    )  # fmt: skip
+    for check in [_python, *of_store, _scratch, _sandbox, _tools, _docker, _gpu, _platform]:
         try:
             yield from check()
         except Exception as error:  # noqa: BLE001 - a check that breaks is itself a finding
@@ -50,8 +52,41 @@ def findings(store: Path) -> Iterator[Finding]:
 
 
 def _existing(path: Path) -> Path:
-    """The nearest folder that is there: where a store that is not made yet would lie."""
-    return next(p for p in (path, *path.parents) if p.is_dir())
+    """The nearest thing that is there: where a store that is not made yet would lie. Raises OSError."""
+    for place in (path, *path.parents):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            place.stat()
+            return place
+    raise FileNotFoundError(path)
+
+
+_ELSEWHERE = "choose another place with --store or HEMRA_STORE"
+
+
+def _unusable(path: Path) -> Finding | None:
+    """Why no run can be recorded at `path`, if that is so: one finding instead of one for each consequence."""
+    from eventlog.errors import LogError
+    from eventlog.store import Store
+
+    readable = False
+    try:
+        place = _existing(path)
+        if not place.is_dir():
+            return Finding("fail", "store", f"{place} is not a folder", _ELSEWHERE)
+        if (path / "store.json").exists():
+            Store.open(path)
+            readable = True
+        elif place == path and any(path.iterdir()):
+            return Finding("fail", "store", f"{path} is not empty and not a store", _ELSEWHERE)
+        with tempfile.TemporaryFile(dir=place, prefix=".hemra-doctor-") as file:
+            file.write(b"x" * 4096)
+    except LogError as error:
+        return Finding("fail", "store", str(error), f"{_ELSEWHERE}, or upgrade hemra")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        remedy = "what is in it can be read; for new runs make room, or " if readable else ""
+        return Finding("fail", "store", f"{path} cannot be written: {reason}", remedy + _ELSEWHERE)
+    return None
 
 
 def _python() -> Iterator[Finding]:
@@ -62,25 +97,14 @@ def _python() -> Iterator[Finding]:
 
 
 def _store(path: Path) -> Iterator[Finding]:
-    from eventlog.errors import LogError
-    from eventlog.store import Store
+    from eventlog.store import CATALOG, Store
 
-    folder = _existing(path)
-    if not os.access(folder, os.W_OK):
-        yield Finding(
-            "fail", "store", f"{folder} is not writable", "choose another place with --store or HEMRA_STORE"
-        )
-        return
     if (path / "store.json").exists():
-        try:
-            runs = [s for s in Store.open(path).streams() if s != "catalog"]
-        except LogError as error:
-            yield Finding("fail", "store", str(error), "choose another place with --store, or upgrade hemra")
-            return
-        yield Finding("ok", "store", f"{path}, {len(runs)} runs")
+        runs = [s for s in Store.open(path).streams() if s != CATALOG]
+        yield Finding("ok", "store", f"{path}, {many(len(runs), 'run')}")
     else:
         yield Finding("ok", "store", f"{path} (not made yet)")
-    yield _space("free space", folder)
+    yield _space("free space", _existing(path))
 
 
 def _space(what: str, folder: Path) -> Finding:

@@ -115,7 +115,9 @@ def store_if_any() -> Store | None:
 def note(text: str) -> None:
     """One line for a person, on stderr; --quiet keeps it back."""
     if not settings().quiet:
-        click.echo(text, err=True)
+        from hemra.cli.output import say
+
+        say(text, err=True)
 
 
 def resolve_run(store: Store, reference: str) -> str:
@@ -137,6 +139,23 @@ def resolve_run(store: Store, reference: str) -> str:
 def resolve_stream(store: Store, reference: str) -> str:
     """As `resolve_run`, and `catalog`."""
     return reference if reference in store.streams() else resolve_run(store, reference)
+
+
+def check_trials(store: Store, stream: str, trials: tuple[str, ...]) -> None:
+    """Refuse (NotFound) trials that the run's plan does not have; a stream without a plan has any."""
+    from eventlog.reader import read
+    from hemra.errors import NotFound
+
+    planned = (
+        next(read(store, stream, types=("run.planned",), on_damage=lambda _: None), None) if trials else None
+    )
+    if planned is None:
+        return
+    count = planned.data.get("trials")
+    for trial in trials:
+        position = int(trial) if trial.isdecimal() and len(trial) < 10 else 0
+        if isinstance(count, int) and not (1 <= position <= count and trial == f"{position:04d}"):
+            raise NotFound(f"no trial {trial!r} in {stream}; it has 0001 to {count:04d}")
 
 
 def end_with(code: int) -> None:

@@ -6,7 +6,7 @@ import click
 
 from hemra.cli.context import common_options, end_with, json_option, settings
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_json
+from hemra.cli.output import print_json, say
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "info": None}
 
@@ -39,6 +39,6 @@ def doctor(as_json: bool) -> None:
     width = max(len(f.what) for f in found)
     for finding in found:
         level = f"{finding.level:<4}"
-        shown = click.style(level, fg=_COLOURS[finding.level]) if colour else level
         remedy = f" -> {finding.remedy}" if finding.remedy else ""
-        click.echo(f"{shown}  {finding.what:<{width}}  {finding.text}{remedy}", color=colour)
+        say((level, _COLOURS[finding.level] if colour else None),
+            f"  {finding.what:<{width}}  {finding.text}{remedy}")  # fmt: skip

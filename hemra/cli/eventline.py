@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hemra.reports.numbers import UNKNOWN, duration, plain, quantity, shortened
+from hemra.reports.numbers import UNKNOWN, duration, many, plain, quantity, shortened
 
 if TYPE_CHECKING:
     from eventlog.envelope import Event
@@ -25,22 +25,15 @@ COLOURS = {
 }
 
 
-def event_line(
-    event: Event, *, run: str | None = None, width: int | None = None, colour: bool = False
-) -> str:
+def event_line(event: Event, *, run: str | None = None, width: int | None = None) -> str:
     """The line, without its newline; at most `width` columns. `run` stands in front of mixed ones."""
-    parts = [event.time[11:23], run, f"{event.trial or UNKNOWN:<5}", f"{event.type:<20}", summary(event)]
+    parts = [event.time[11:23], run, f"{plain(event.trial):<5}", f"{plain(event.type):<20}", summary(event)]
     line = " ".join(part for part in parts if part is not None).rstrip()
-    if width:
-        line = shortened(line, width)
-    if not colour:
-        return line
-    import click
-
-    return click.style(line, fg=_colour(event))
+    return shortened(line, width) if width else line
 
 
-def _colour(event: Event) -> str | None:
+def colour_of(event: Event) -> str | None:
+    """The colour of the event's line."""
     if event.type == "score.recorded" and event.data.get("status") != "PASS":
         return "red"
     if event.type == "note.recorded" and event.data.get("level") == "error":
@@ -55,7 +48,7 @@ def summary(event: Event) -> str:
         text = rule(event.data)
     except (KeyError, TypeError, AttributeError):  # data of a later version has other fields
         text = _fields(event.data)
-    return shortened(text, TEXT * 2)
+    return shortened(plain(text), TEXT * 2)
 
 
 def _text(value: Any) -> str:
@@ -83,8 +76,8 @@ def _exit(data: Data) -> str:
 
 def _planned(d: Data) -> str:
     harnesses = ", ".join(plain(h["name"]) for h in d["harnesses"])
-    where = f"{len(d['tasks'])} tasks of {plain(d['dataset']['name'])}, {d['sandbox']}"
-    return f"{d['trials']} trials: {harnesses} on {where}"
+    where = f"{many(len(d['tasks']), 'task')} of {plain(d['dataset']['name'])}, {d['sandbox']}"
+    return f"{many(d['trials'], 'trial')}: {harnesses} on {where}"
 
 
 def _trial_finished(d: Data) -> str:
@@ -97,15 +90,15 @@ def _trial_finished(d: Data) -> str:
 
 def _run_finished(d: Data) -> str:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in d["outcomes"].items())
-    return f"{d['trials']} trials, {d['scored']} scored: {outcomes}, {duration(d['duration_ns'])}"
+    return f"{many(d['trials'], 'trial')}, {d['scored']} scored: {outcomes}, {duration(d['duration_ns'])}"
 
 
 _OK: dict[bool | None, str] = {True: "ok", False: "failed", None: UNKNOWN}
 _RULES: dict[str, Callable[[Data], str]] = {
     "run.planned": _planned,
-    "run.started": lambda d: f"process {d['pid']}, {d['jobs']} jobs",
-    "run.resumed": lambda d: f"{d['finished']} trials stay, {d['remaining']} to go",
-    "run.cancelled": lambda d: f"{plain(d['reason'])}; {d['remaining']} trials left",
+    "run.started": lambda d: f"process {d['pid']}, {many(d['jobs'], 'job')}",
+    "run.resumed": lambda d: f"{many(d['finished'], 'trial')} kept, {d['remaining']} to go",
+    "run.cancelled": lambda d: f"{plain(d['reason'])}; {many(d['remaining'], 'trial')} left",
     "run.finished": _run_finished,
     "dataset.pinned": lambda d: f"{plain(d['name'])} {d['digest'][:19]}",
     "trial.queued": lambda d: f"{plain(d['harness'])} {plain(d['task'])} #{d['attempt']}",

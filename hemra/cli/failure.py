@@ -11,11 +11,11 @@ def exit_code_of(error: Exception) -> int:
     """The documented exit code for an error; 1 for whatever is not foreseen."""
     from eventlog.errors import BadFilter, StreamNotFound
     from harnesses.errors import HarnessFileError, HarnessNotFound
-    from projections.errors import BadComparison, RunNotFound
+    from projections.errors import BadComparison, NoSuchHarness, RunNotFound
 
     if isinstance(error, HemraError):
         return error.exit_code
-    if isinstance(error, StreamNotFound | RunNotFound | HarnessNotFound):
+    if isinstance(error, StreamNotFound | RunNotFound | HarnessNotFound | NoSuchHarness):
         return NotFound.exit_code
     if isinstance(error, BadFilter | BadComparison | HarnessFileError):
         return UsageError.exit_code

@@ -8,7 +8,8 @@ import click
 
 from hemra.cli.context import common_options, json_option, store_if_any
 from hemra.cli.lazy import Group
-from hemra.cli.output import print_facts, print_json, print_table
+from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.reports.columns import Column
 
 if TYPE_CHECKING:
     from eventlog.store import Store
@@ -40,7 +41,13 @@ def list_(as_json: bool) -> None:
         print_json({"schema": "hemra.harnesses/1", "harnesses": rows})
         return
     print_table(
-        [("harness", "<"), ("kind", "<"), ("digest", "<"), ("model", "<"), ("seen", "<")],
+        [
+            Column("harness", least=12),
+            Column("kind"),
+            Column("digest", drop=2),
+            Column("model", least=8),
+            Column("seen", drop=1),
+        ],
         [(r["harness"], r["kind"], r["digest"][:19], r["definition"].get("model"), r["seen"]) for r in rows],
     )
 
@@ -89,4 +96,4 @@ def show(ref: str, as_json: bool) -> None:
     told = {"name", *(label for label, _ in facts)}
     print_facts(facts + [(k, v) for k, v in found.definition.items() if v and k not in told])
     for problem in problems:
-        click.echo(f"problem: {problem}")
+        say(f"problem: {problem}")

@@ -9,6 +9,7 @@ import click
 
 from hemra.cli.bundles import export, import_
 from hemra.cli.context import (
+    check_trials,
     common_options,
     end_with,
     json_option,
@@ -18,8 +19,10 @@ from hemra.cli.context import (
     store_if_any,
 )
 from hemra.cli.lazy import Group
-from hemra.cli.output import print_json, print_table
+from hemra.cli.output import print_json, print_table, say, write_bytes
 from hemra.cli.since import parse_since
+from hemra.reports.columns import Column
+from hemra.reports.numbers import many
 
 if TYPE_CHECKING:
     from eventlog.errors import DamageError
@@ -50,12 +53,12 @@ def list_(as_json: bool) -> None:
         return
     print_table(
         [
-            ("stream", "<"),
-            ("events", ">"),
-            ("state", "<"),
-            ("segments", ">"),
-            ("sealed", ">"),
-            ("bytes", ">"),
+            Column("stream"),
+            Column("events", right=True),
+            Column("state"),
+            Column("segments", right=True, drop=1),
+            Column("sealed", right=True, drop=2),
+            Column("bytes", right=True),
         ],
         [(s.stream, s.last_seq, _word(s), s.segments, s.sealed, s.bytes) for s in states],
     )
@@ -112,15 +115,16 @@ def cat(
     begin = parse_since(since)
     store = open_store()
     stream = resolve_stream(store, run)
+    check_trials(store, stream, trials)
     wanted = Filter(types, trials, begin.time)
     contents = read_content(store, stream, start=begin.seq, on_damage=_tell_damage if allow_damaged else None)
     for content in contents:
         for line in _lines(content, begin.seq, wanted):
-            click.echo((_resolved(store, line) if resolve else line) + b"\n", nl=False)
+            write_bytes((_resolved(store, line) if resolve else line) + b"\n")
 
 
 def _tell_damage(error: DamageError) -> None:
-    click.echo(f"hemra: passed over: {error}", err=True)
+    say(f"hemra: passed over: {error}", err=True)
 
 
 def _lines(content: Content, start: int, wanted: Filter) -> Iterator[bytes]:
@@ -187,12 +191,13 @@ def verify(runs: tuple[str, ...], as_json: bool) -> None:
         print_json({"schema": "hemra.verify/1", "ok": report.ok, "streams": streams, "problems": problems})
     else:
         for stream in report.streams:
-            click.echo(
-                f"{stream.stream}: {stream.events} events, {stream.segments} segments, {stream.blobs} blobs"
+            say(
+                f"{stream.stream}: {many(stream.events, 'event')}, {many(stream.segments, 'segment')}, "
+                f"{many(stream.blobs, 'blob')}"
             )
         for problem in report.problems:
-            click.echo(f"{problem.severity}: {problem}")
-        click.echo("sound" if report.ok else "NOT sound")
+            say(f"{problem.severity}: {problem}")
+        say("sound" if report.ok else "NOT sound")
 
 
 @log.command(examples=[("hemra log seal latest", "after a run whose engine was killed")])
@@ -212,8 +217,8 @@ def seal(runs: tuple[str, ...], as_json: bool) -> None:
         return
     for report in reports:
         note(
-            f"{report.stream}: {report.segments_before} segments, {report.bytes_before} bytes -> "
-            f"{report.segments_after} segments, {report.bytes_after} bytes"
+            f"{report.stream}: {many(report.segments_before, 'segment')}, {report.bytes_before} bytes -> "
+            f"{many(report.segments_after, 'segment')}, {report.bytes_after} bytes"
         )
 
 
@@ -230,11 +235,16 @@ def stats(run: str, as_json: bool) -> None:
         return
     total = document["bytes"] or 1
     print_table(
-        [("type", "<"), ("events", ">"), ("bytes", ">"), ("share", ">")],
+        [
+            Column("type", least=20),
+            Column("events", right=True),
+            Column("bytes", right=True),
+            Column("share", right=True),
+        ],
         [(t["type"], t["events"], t["bytes"], f"{t['bytes'] / total:.1%}") for t in document["types"]],
     )
     stored = document["stored_bytes"]
-    note(f"{document['events']} events, {document['bytes']} bytes of NDJSON, {stored} bytes on disk")
+    note(f"{many(document['events'], 'event')}, {document['bytes']} bytes of NDJSON, {stored} bytes on disk")
 
 
 def _stats(store: Store, stream: str) -> dict[str, Any]:

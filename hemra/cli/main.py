@@ -2,13 +2,14 @@
 
 0  did its job, whatever the scores      5  no such run, trial, task, dataset, harness or store
 1  own failure                          10  a gate (--fail-under) was missed
-2  usage, invalid input, nothing        130 / 143  interrupted (SIGINT / SIGTERM); can be resumed
-   matched
+2  usage, invalid input, nothing        129 / 130 / 143  interrupted (SIGHUP / SIGINT / SIGTERM);
+   matched                                               can be resumed
 3  finished, but some trials could not be scored
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from hemra.cli.lazy import Root
 
 EPILOG = (
     "Exit codes: 0 done, 1 failure, 2 usage, 3 not all scored, 5 not found, 10 gate missed, "
-    "130/143 interrupted."
+    "129/130/143 interrupted."
 )
 
 
@@ -86,22 +87,34 @@ def _run(argv: Sequence[str] | None, settings: Settings) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("hemra: interrupted", err=True)
+        from hemra.cli.output import say
+
+        say("hemra: interrupted", err=True)
         return 130
+
+
+def _show(error: click.ClickException) -> None:
+    """click's message, which repeats what was typed, without what a terminal would obey."""
+    from hemra.cli.output import say
+
+    told = io.StringIO()
+    error.show(told)
+    say(told.getvalue().rstrip("\n"), err=True)
 
 
 def _failed(error: Exception, settings: Settings) -> int:
     """Tell what went wrong in one line (all of it with --debug) and return the exit code."""
     from hemra.cli.failure import exit_code_of, line_of
+    from hemra.cli.output import say
 
     if settings.debug:
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    click.echo(f"hemra: {line_of(error)}", err=True)
+    say(f"hemra: {line_of(error)}", err=True)
     _drop_stdout()
     return exit_code_of(error)
 

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from hemra.reports.outside import json_text, plain, visible
+
+if TYPE_CHECKING:
+    from hemra.reports.columns import Column
+
+
+def say(*pieces: str | tuple[str, str | None], err: bool = False) -> None:
+    """A line (or several) for a person, from pieces of text or of (text, colour). None: no colour.
+
+    The one way out for text: what a terminal would obey is shown instead, whoever wrote it.
+    """
+    coloured = [piece if isinstance(piece, tuple) else (piece, None) for piece in pieces]
+    text = "".join(visible(t) if c is None else click.style(visible(t), fg=c) for t, c in coloured)
+    click.echo(text, err=err, color=True if any(c for _, c in coloured) else None)
+
+
+def show_page(rendered: str, *, err: bool = False) -> None:
+    """Text that `hemra.reports` rendered: it is clean, and may have colours of its own."""
+    (sys.stderr if err else sys.stdout).write(rendered)
 
 
 def print_json(document: dict[str, Any]) -> None:
     """One JSON document, indented, always UTF-8."""
-    import json
-
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
-    try:
-        raw = text.encode()
-    except UnicodeEncodeError:  # a lone surrogate from outside: escaped, it is valid JSON
-        raw = (json.dumps(document, allow_nan=False, indent=2, default=str) + "\n").encode()
-    write_bytes(raw)
+    write_bytes(json_text(document).encode())
 
 
 def write_bytes(content: bytes) -> None:
@@ -29,32 +42,33 @@ def write_bytes(content: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]) -> None:
-    """A table of (title, alignment) columns; alignment `<`, `>` or `+` (takes what is free). None is —."""
-    from rich.text import Text
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, whole: bool = False) -> None:
+    """A table, one line a row, as wide as stdout (with `whole`, as its content). None is —."""
+    from hemra.cli.context import note
+    from hemra.reports.columns import listing
+    from hemra.reports.page import page_width, wants_colour
 
-    from hemra.reports.numbers import plain
-    from hemra.reports.page import table, write
-
-    made = table(columns)
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row))
-    sys.stdout.write(write([made], width=None, colour=None))
+    width = None if whole else page_width(most=None)
+    made = listing(columns, rows, width)
+    title, *lines = made.lines
+    if wants_colour():
+        title = click.style(title, bold=True)
+    show_page("\n".join([title, *lines]) + "\n")
+    if made.left_out:
+        note(f"not shown at {width} columns: {', '.join(made.left_out)} (--json has all)")
 
 
 def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
     """Label and value, one a line. None is shown as —."""
-    from hemra.reports.numbers import plain
-
     width = max((len(label) for label, _ in facts), default=0)
     for label, value in facts:
-        click.echo(f"{label:<{width}}  {plain(value)}")
+        say(f"{label:<{width}}  {plain(value)}")
 
 
 def write_text(text: str, output: str | None) -> None:
     """Text to the file `output`, or to stdout for None and `-`. Raises UsageError."""
     if output is None or output == "-":
-        sys.stdout.write(text)
+        show_page(text)
         return
     from hemra.errors import UsageError
 

@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from hemra.reports.numbers import duration, plain, quantity
+from hemra.cli.output import say
+from hemra.reports.numbers import duration, many, plain, quantity
+from hemra.reports.outside import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -28,7 +28,7 @@ def watcher(*, quiet: bool, verbose: int) -> Progress:
 def print_run_id(run: str) -> None:
     """The run's id alone on stdout, as soon as it is known. A reader that went away costs no trial."""
     try:
-        click.echo(run)
+        say(run)
         sys.stdout.flush()
     except OSError:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as we do
@@ -49,7 +49,7 @@ class Silent:
 
     def note(self, text: str) -> None:
         """The line on stderr."""
-        click.echo(f"hemra: {text}", err=True)
+        say(f"hemra: {text}", err=True)
 
     def close(self) -> None:
         """Nothing."""
@@ -67,23 +67,23 @@ class PlainLines:
         """The id on stdout, and on stderr what is going to happen."""
         self._trials = trials
         print_run_id(run)
-        click.echo(f"run {run}: {trials} trials", err=True)
+        say(f"run {run}: {many(trials, 'trial')}", err=True)
 
     def trial_started(self, trial: str, *, harness: str, task: str, attempt: int, try_no: int) -> None:
         """One line with -v."""
         if self._verbose:
             again = f", try {try_no}" if try_no > 1 else ""
-            click.echo(f"started {trial} {plain(harness)} {plain(task)} #{attempt}{again}", err=True)
+            say(f"started {trial} {plain(harness)} {plain(task)} #{attempt}{again}", err=True)
 
     def trial_finished(self, info: dict[str, Any]) -> None:
         """One line."""
         self._done += 1
         width = len(str(self._trials))
-        click.echo(f"[{self._done:>{width}}/{self._trials}] {trial_line(info)}", err=True)
+        say(f"[{self._done:>{width}}/{self._trials}] {trial_line(info)}", err=True)
 
     def note(self, text: str) -> None:
         """One line."""
-        click.echo(text, err=True)
+        say(text, err=True)
 
     def close(self) -> None:
         """Nothing is left to write."""
@@ -126,7 +126,9 @@ class LiveBar:
 
     def note(self, text: str) -> None:
         """The line above the bar."""
-        self._bar.console.print(text)
+        from rich.text import Text
+
+        self._bar.console.print(Text(visible(text)))
 
     def close(self) -> None:
         """Give the terminal back."""
@@ -148,7 +150,7 @@ def trial_line(info: dict[str, Any]) -> str:
     score = f"{info.get('score_status') or 'not scored'} {quantity(info.get('reward'))}"
     line = (
         f"{info['trial']} {plain(info['harness'])} {plain(info['task'])} #{info['attempt']}: "
-        f"{info['outcome']}, {score}, {duration(info.get('duration_ns'))}"
+        f"{plain(info['outcome'])}, {score}, {duration(info.get('duration_ns'))}"
     )
     reason = info.get("reason")
     return f"{line} ({plain(reason)})" if reason and info.get("score_status") is None else line

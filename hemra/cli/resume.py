@@ -6,6 +6,7 @@ import click
 
 from hemra.cli.context import common_options, note, open_store, resolve_run, settings
 from hemra.cli.lazy import Command
+from hemra.cli.sizes import Share
 
 
 @click.command(
@@ -24,12 +25,14 @@ from hemra.cli.lazy import Command
     metavar="N",
     help="Trials at the same time (default: as planned).",
 )
+@click.option("--fail-under", type=Share(), help="Exit code 10 when a harness's strict score is below this.")
 @common_options
 @click.pass_context
-def resume(ctx: click.Context, run: str, jobs: int | None) -> None:
+def resume(ctx: click.Context, run: str, jobs: int | None, fail_under: float | None) -> None:
     """Go on with a stopped run, from its events alone.
 
-    Trials that have a final state stay, the others are run. The plan cannot change.
+    Trials that have a final state stay, the others are run. The plan cannot change; --fail-under is no part
+    of it and is given anew.
     """
     from hemra.cli.progress import watcher
     from hemra.cli.run import finish
@@ -42,9 +45,8 @@ def resume(ctx: click.Context, run: str, jobs: int | None) -> None:
         )
     store = open_store()
     kept = settings()
-    finish(
-        store, resumed(store, resolve_run(store, run), watcher(quiet=kept.quiet, verbose=kept.verbose), jobs)
-    )
+    watching = watcher(quiet=kept.quiet, verbose=kept.verbose)
+    finish(store, resumed(store, resolve_run(store, run), watching, jobs), fail_under)
 
 
 @click.command(

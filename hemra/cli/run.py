@@ -12,7 +12,8 @@ from click.core import ParameterSource
 
 from hemra.cli.context import common_options, end_with, note, open_store, settings, there_is_a_store
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_facts, print_json
+from hemra.cli.names import check_name, check_unused
+from hemra.cli.output import print_facts, print_json, say, show_page
 from hemra.cli.sizes import Length, Share, Size
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
         raise UsageError(
             "--detach does not wait for the end, so --dry-run and --fail-under cannot go with it"
         )
+    if flags["name"] is not None:
+        check_name(flags["name"])
     limits = Limits(
         wall_seconds=flags["timeout"], output_bytes=flags["output_limit"], memory_bytes=flags["memory_limit"]
     )
@@ -149,6 +152,8 @@ def _plan(request: RunRequest) -> Plan:
 
     with tempfile.TemporaryDirectory(prefix="hemra-plan-") as folder:
         store = open_store() if there_is_a_store() else Store.open(Path(folder), create=True)
+        if request.name is not None:
+            check_unused(store, request.name)
         plan = make_plan(store, request)
     for warning in plan.warnings:
         note(f"warning: {warning}")
@@ -180,7 +185,7 @@ def _dry_run(asked: Asked) -> None:
         ]
     )
     for task in document["tasks"]:
-        click.echo(f"  {task}")
+        say(f"  {task}")
 
 
 def _detach(store: Store, plan: Plan) -> None:
@@ -208,7 +213,7 @@ def finish(store: Store, result: RunResult, fail_under: float | None = None) -> 
         return
     report = query.report(store, result.run)
     if not settings().quiet:
-        click.echo(render_report(report, colour=_colour_on_stderr()), err=True, nl=False)
+        show_page(render_report(report, colour=_colour_on_stderr()), err=True)
         compare = f", `hemra compare {result.run}`" if len(report["harnesses"]) == 2 else ""
         note(f"Next: `hemra show {result.run}`{compare}")
     if fail_under is not None:
@@ -232,6 +237,6 @@ def _gate(report: dict[str, Any], fail_under: float, otherwise: int) -> int:
     for harness in missed:
         strict = harness["strict"]["mean"]
         shown = "—" if strict is None else f"{strict:.3f}"
-        click.echo(f"hemra: {harness['name']}: strict score {shown} is below {fail_under:g}", err=True)
+        say(f"hemra: {harness['name']}: strict score {shown} is below {fail_under:g}", err=True)
     really = [h for h in missed if h["bounds"]["high"] is not None and h["bounds"]["high"] < fail_under]
     return GateMissed.exit_code if really else otherwise

@@ -6,11 +6,23 @@ from typing import Any
 
 import click
 
-from hemra.cli.context import common_options, json_option, note, open_store, resolve_run, store_if_any
+from hemra.cli.context import (
+    common_options,
+    json_option,
+    note,
+    open_store,
+    resolve_run,
+    settings,
+    store_if_any,
+)
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_facts, print_json, print_table
+from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.reports.columns import Column
 
 Row = dict[str, Any]
+
+#: So many trials are listed unless more are asked for.
+LISTED = 200
 
 
 @click.command(
@@ -25,6 +37,7 @@ Row = dict[str, Any]
 @common_options
 def runs(limit: int | None, as_json: bool) -> None:
     """List the runs in the store, newest first."""
+    from hemra.reports.numbers import many
     from projections.query import list_runs
 
     store = store_if_any()
@@ -35,10 +48,16 @@ def runs(limit: int | None, as_json: bool) -> None:
     if not rows:
         return
     print_table(
-        [("run", "<"), ("name", "+"), ("status", "<"), ("dataset", "<"), ("harnesses", "+"), ("scored", ">"),
-         ("passed", ">"), ("time", ">")],
+        [Column("run"), Column("name", least=8), Column("status"), Column("dataset", least=8, drop=3),
+         Column("harnesses", least=10, drop=1), Column("scored", right=True), Column("passed", right=True),
+         Column("time", right=True, drop=2)],
         [_run_row(row) for row in rows],
     )  # fmt: skip
+    unreadable = [row for row in rows if row["error"]]
+    if unreadable:
+        note(
+            f"{many(len(unreadable), 'run')} cannot be read; `hemra log verify` says why: {unreadable[0]['error']}"
+        )
 
 
 def _run_row(row: Row) -> list[Any]:
@@ -61,13 +80,18 @@ def _run_row(row: Row) -> list[Any]:
 )
 @click.argument("run", metavar="RUN")
 @click.option("--failed", is_flag=True, help="Only trials that did not pass.")
+@click.option(
+    "--all", "all_", is_flag=True, help=f"All trials, however many (default: {LISTED}); also with -v."
+)
 @json_option
 @common_options
-def show(run: str, failed: bool, as_json: bool) -> None:
+def show(run: str, failed: bool, all_: bool, as_json: bool) -> None:
     """Show one run with its trials.
 
-    RUN is an id, the beginning of one, a name, or `latest`.
+    RUN is an id, the beginning of one, a name, or `latest`. With -v nothing is shortened to the width of the
+    terminal.
     """
+    from hemra.reports.numbers import many
     from projections import query
 
     store = open_store()
@@ -78,17 +102,23 @@ def show(run: str, failed: bool, as_json: bool) -> None:
         print_json(document)
         return
     _print_header(document)
-    click.echo()
+    say()
+    verbose = settings().verbose > 0
+    trials = document["trials"]
+    shown = trials if all_ or verbose else trials[:LISTED]
     print_table(
-        [("trial", "<"), ("harness", "<"), ("task", "<"), ("#", ">"), ("outcome", "<"), ("score", "<"),
-         ("reward", ">"), ("agent time", ">"), ("why", "+")],
-        [_trial_row(trial) for trial in document["trials"]],
+        [Column("trial"), Column("harness", least=8), Column("task", least=16, end=True), Column("#", right=True),
+         Column("outcome"), Column("score"), Column("time", right=True, drop=1), Column("why", least=16)],
+        [_trial_row(trial) for trial in shown],
+        whole=verbose,
     )  # fmt: skip
+    if len(shown) < len(trials):
+        note(f"… and {len(trials) - len(shown)} more of {many(len(trials), 'trial')}: --all lists them")
     note(f"More: `hemra report {document['run']}`, `hemra tail {document['run']} --trial 0001`")
 
 
 def _print_header(document: Row) -> None:
-    from hemra.reports.numbers import duration, moment, short_digest
+    from hemra.reports.numbers import duration, many, moment, short_digest
 
     dataset = document["dataset"]
     harnesses = ", ".join(
@@ -101,7 +131,10 @@ def _print_header(document: Row) -> None:
             ("status", document["status"]),
             ("started", moment(document["started"])),
             ("time", duration(document["duration_ns"])),
-            ("dataset", f"{dataset['name']} {short_digest(dataset['digest'])}, {dataset['tasks']} tasks"),
+            (
+                "dataset",
+                f"{dataset['name']} {short_digest(dataset['digest'])}, {many(dataset['tasks'], 'task')}",
+            ),
             ("harnesses", harnesses),
             ("sandbox", document["sandbox"]),
             (
@@ -113,11 +146,12 @@ def _print_header(document: Row) -> None:
 
 
 def _trial_row(trial: Row) -> list[Any]:
-    from hemra.reports.numbers import duration, quantity, shortened
+    from hemra.reports.numbers import duration, quantity
 
-    why = trial.get("reason") or trial.get("score_reason")
+    score = trial["score_status"]
+    if trial["reward"] is not None:
+        score = f"{score} {quantity(trial['reward'])}"
     return [
         trial["trial"], trial["harness"], trial["task"], trial["attempt"], trial["outcome"] or trial["state"],
-        trial["score_status"], quantity(trial["reward"]), duration(trial["agent_ns"]),
-        None if why is None else shortened(str(why), 60),
+        score, duration(trial["agent_ns"]), trial.get("reason") or trial.get("score_reason"),
     ]  # fmt: skip

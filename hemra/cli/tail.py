@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections import deque
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hemra.cli.context import common_options, note, open_store, resolve_stream
+from hemra.cli.context import check_trials, common_options, note, open_store, resolve_stream
 from hemra.cli.lazy import Command
+from hemra.cli.output import say, write_bytes
 from hemra.cli.since import parse_since
+from hemra.cli.waiting import waiting_told
 
 if TYPE_CHECKING:
     from eventlog.envelope import Event
@@ -73,8 +76,10 @@ def tail(
     printer = _Printer(store, as_json=as_json)
     if run is not None:
         stream = resolve_stream(store, run)
-        for event in _events(store, stream, wanted, threading.Event()):
-            printer.print(stream, event)
+        check_trials(store, stream, trials)
+        with waiting_told(store, stream) if follow else contextlib.nullcontext():
+            for event in _events(store, stream, wanted, threading.Event()):
+                printer.print(stream, event)
         return
     live = _live(store)
     if not live and not follow:
@@ -159,12 +164,12 @@ class _Printer:
         """One event on one line."""
         if self._as_json:
             raw = self._raw.setdefault(stream, RawLines(self._store, stream)).at(event.seq)
-            click.echo(raw + b"\n", nl=False)
+            write_bytes(raw + b"\n")
             return
-        from hemra.cli.eventline import event_line
+        from hemra.cli.eventline import colour_of, event_line
 
         run = stream if self.several else None
-        click.echo(event_line(event, run=run, width=self._width, colour=self._colour), color=self._colour)
+        say((event_line(event, run=run, width=self._width), colour_of(event) if self._colour else None))
 
 
 class RawLines:

@@ -9,7 +9,8 @@ import click
 
 from hemra.cli.context import common_options, end_with, json_option, note, open_store, there_is_a_store
 from hemra.cli.lazy import Group
-from hemra.cli.output import print_facts, print_json, print_table
+from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.reports.columns import Column
 
 if TYPE_CHECKING:
     from hemra.datasets.model import Dataset, Task
@@ -56,7 +57,12 @@ def list_(globs: tuple[str, ...], dataset: str, as_json: bool) -> None:
         )
         return
     print_table(
-        [("task", "<"), ("title", "+"), ("level", ">"), ("tags", "+")],
+        [
+            Column("task", least=24, end=True),
+            Column("title", least=20),
+            Column("level", right=True, drop=1),
+            Column("tags", least=10, drop=2),
+        ],
         [(t.id, t.spec.title, t.spec.difficulty, ", ".join(t.spec.tags)) for t in tasks],
     )
 
@@ -95,7 +101,7 @@ def show(task_id: str, dataset: str, as_json: bool) -> None:
             ("files", ", ".join(found.files)),
         ]
     )
-    click.echo(f"\n{instruction.strip()}")
+    say(f"\n{instruction.strip()}")
 
 
 def _one(dataset: Dataset, task_id: str) -> Task:
@@ -136,5 +142,5 @@ def validate(folder: str | None, as_json: bool) -> None:
         print_json({"schema": "hemra.findings/1", "ok": not bad, "findings": rows})
     else:
         for finding in findings:
-            click.echo(f"{finding.level}: {finding.task}: {finding.text}")
+            say(f"{finding.level}: {finding.task}: {finding.text}")
         note("not valid" if bad else "valid")

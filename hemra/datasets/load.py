@@ -53,7 +53,7 @@ def load_dataset(ref: str, store: Store | None = None) -> Dataset:
     looks_like_path = os.sep in ref or ref.startswith((".", "~"))
     folder = Path(ref).expanduser()
     if ref == BUNDLED_NAME:
-        return load_folder(bundled_root(), source=BUNDLED)
+        return load_folder(bundled_root())
     if folder.is_dir():
         return load_folder(folder)
     if looks_like_path:
@@ -65,18 +65,24 @@ def _load_pinned(name: str, store: Store | None) -> Dataset:
     from hemra.datasets.pins import newest_pins
 
     pins = newest_pins(store) if store is not None else {}
-    if name not in pins:
-        known = ", ".join(sorted({BUNDLED_NAME, *pins}))
+    sources = [source for known, source in pins if known == name]
+    if not sources:
+        known = ", ".join(sorted({BUNDLED_NAME, *(known for known, _ in pins)}))
         raise NotFound(f"no dataset {name!r}: neither a pinned name ({known}) nor a folder here")
-    source = pins[name].source
-    if source == BUNDLED:
-        return load_folder(bundled_root(), source=BUNDLED)
-    if not Path(source).is_dir():
-        raise NotFound(f"dataset {name!r} was pinned from {source}, which is gone; give its folder instead")
-    return load_folder(Path(source))
+    there = [source for source in sources if Path(source).is_dir()]
+    if len(there) > 1:
+        raise UsageError(
+            f"{len(there)} folders are pinned under the name {name!r} ({', '.join(there)}); "
+            "give the folder instead"
+        )
+    if not there:
+        raise NotFound(
+            f"dataset {name!r} was pinned from {sources[-1]}, which is gone; give its folder instead"
+        )
+    return load_folder(Path(there[0]))
 
 
-def load_folder(root: Path, *, source: str | None = None) -> Dataset:
+def load_folder(root: Path) -> Dataset:
     """The dataset in a folder: one task (it has a task.yaml) or a tree of tasks at any depth.
 
     Folders whose name begins with `.` or `_` are passed over. Raises UsageError listing every problem.
@@ -94,14 +100,33 @@ def load_folder(root: Path, *, source: str | None = None) -> Dataset:
     problems += duplicates(tasks)
     name = root.name
     try:
-        name = suite_name(root)
+        name = dataset_name(root)
     except UsageError as error:
         problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
     tasks.sort(key=lambda task: task.id)
     digest = dataset_digest((task.id, task.digest) for task in tasks)
-    return Dataset(name, root, tuple(tasks), digest, source or str(root))
+    return Dataset(name, root, tuple(tasks), digest, BUNDLED if is_bundled(root) else str(root))
+
+
+def is_bundled(root: Path) -> bool:
+    """Whether `root` is the bundled suite itself, however it was named."""
+    try:
+        return root.resolve() == bundled_root().resolve()
+    except NotFound:
+        return False
+
+
+def dataset_name(root: Path) -> str:
+    """The name of the dataset in `root`. Raises UsageError where it would take the bundled suite's."""
+    name = suite_name(root)
+    if name == BUNDLED_NAME and not is_bundled(root):
+        raise UsageError(
+            f"{root}: the name {BUNDLED_NAME!r} is the bundled suite's; give this dataset another with a line "
+            f"`name: …` in {root / SUITE_FILE}"
+        )
+    return name
 
 
 def suite_name(root: Path) -> str:
@@ -176,17 +201,24 @@ def select(dataset: Dataset, globs: Sequence[str]) -> list[Task]:
     against the last component. So `t01*` is all of `t01_terminal_smoke/`, and `t01_echo` is one task.
     Raises UsageError naming each glob that matches nothing.
     """
-    if not globs:
-        return list(dataset.tasks)
-    hits = {glob: _matching(dataset, unicodedata.normalize("NFC", glob)) for glob in globs}
-    empty = [glob for glob, ids in hits.items() if not ids]
+    ids = [task.id for task in dataset.tasks]
+    empty = [glob for glob in globs if not matching(ids, [glob])]
     if empty:
         names = ", ".join(repr(glob) for glob in empty)
         raise UsageError(f"no task of dataset {dataset.name!r} matches {names}; `hemra task list` shows them")
-    chosen = set().union(*hits.values())
+    chosen = matching(ids, globs)
     return [task for task in dataset.tasks if task.id in chosen]
 
 
-def _matching(dataset: Dataset, glob: str) -> set[str]:
-    ids = {t.id for t in dataset.tasks if any(fnmatch.fnmatchcase(name, glob) for name in (t.id, t.category))}
-    return ids or {t.id for t in dataset.tasks if fnmatch.fnmatchcase(t.id.rpartition("/")[2], glob)}
+def matching(ids: Iterable[str], globs: Sequence[str]) -> set[str]:
+    """Those of `ids` that any of `globs` chooses (none given: all)."""
+    known = list(ids)
+    if not globs:
+        return set(known)
+    return set().union(*(_matching(known, unicodedata.normalize("NFC", glob)) for glob in globs))
+
+
+def _matching(ids: Sequence[str], glob: str) -> set[str]:
+    """Whole ids and categories first; only a glob that matches none of them is matched against last parts."""
+    whole = {i for i in ids if any(fnmatch.fnmatchcase(n, glob) for n in (i, i.rpartition("/")[0]))}
+    return whole or {i for i in ids if fnmatch.fnmatchcase(i.rpartition("/")[2], glob)}

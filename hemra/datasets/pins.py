@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from eventlog.schemas.runs import DatasetPinned, PinnedTask
+from hemra.datasets.load import matching
 from hemra.datasets.model import Dataset, Task
 from hemra.errors import DatasetChanged
 
@@ -19,21 +20,37 @@ _LOCK_WAIT_S = 10.0
 _SHOWN = 5
 
 
-def newest_pins(store: Store) -> dict[str, DatasetPinned]:
-    """The newest pin of every dataset in the store's catalog, by name."""
+#: What a pin belongs to: two folders of one name are two datasets.
+Key = tuple[str, str]
+
+
+def newest_pins(store: Store) -> dict[Key, DatasetPinned]:
+    """The newest pin of every dataset in the store's catalog, by (name, source), oldest dataset first."""
     from eventlog.reader import read, resolve
 
     if not store.stream_path(CATALOG).is_dir():
         return {}
-    newest = {event.data["name"]: event.data for event in read(store, CATALOG, types=("dataset.pinned",))}
+    newest: dict[Key, dict[str, Any]] = {}
+    for event in read(store, CATALOG, types=("dataset.pinned",)):
+        newest[event.data["name"], event.data["source"]] = event.data
     # The list of files of a large dataset is kept in a blob.
-    return {name: msgspec.convert(resolve(store, data), DatasetPinned) for name, data in newest.items()}
+    return {key: msgspec.convert(resolve(store, data), DatasetPinned) for key, data in newest.items()}
+
+
+def pin_of(store: Store, dataset: Dataset) -> DatasetPinned | None:
+    """The newest pin of this dataset, or None where it was never pinned."""
+    return newest_pins(store).get((dataset.name, dataset.source))
+
+
+def pins_named(store: Store, name: str) -> list[DatasetPinned]:
+    """The newest pin of every folder (or the bundled suite) that was pinned under `name`."""
+    return [pinned for (pinned_name, _), pinned in newest_pins(store).items() if pinned_name == name]
 
 
 def pin(store: Store, dataset: Dataset) -> DatasetPinned:
     """Record the dataset's content as it is now. The same content is not recorded twice in a row."""
-    known = newest_pins(store).get(dataset.name)
-    if known is not None and known.digest == dataset.digest and known.source == dataset.source:
+    known = pin_of(store, dataset)
+    if known is not None and known.digest == dataset.digest:
         return known
     pinned = DatasetPinned(
         name=dataset.name,
@@ -64,24 +81,38 @@ def _append(store: Store, pinned: DatasetPinned) -> None:
         writer.append(pinned, source="hemra.datasets")
 
 
-def ensure_pinned(store: Store, dataset: Dataset, tasks: Sequence[Task]) -> DatasetPinned:
-    """The dataset's newest pin, after a check that `tasks` are on disk as they were pinned.
+def ensure_pinned(
+    store: Store, dataset: Dataset, tasks: Sequence[Task], globs: Sequence[str] = ()
+) -> DatasetPinned:
+    """The dataset's newest pin, after a check that what was chosen is on disk as it was pinned.
 
-    The first use of a dataset pins the whole of it. Raises DatasetChanged that names the files.
+    The first use of a dataset pins the whole of it. `tasks` were chosen by `globs` (none: all). Raises
+    DatasetChanged that names the files, or the pinned tasks that would have been chosen and are gone.
     """
-    known = newest_pins(store).get(dataset.name)
-    if known is None:
-        return pin(store, dataset)
-    if known.digest == dataset.digest:
+    return check_pinned(store, dataset, tasks, globs) or pin(store, dataset)
+
+
+def check_pinned(
+    store: Store, dataset: Dataset, tasks: Sequence[Task], globs: Sequence[str] = ()
+) -> DatasetPinned | None:
+    """As `ensure_pinned`, but writes nothing: None for a dataset that was never pinned."""
+    known = pin_of(store, dataset)
+    if known is None or known.digest == dataset.digest:
         return known
-    problems = list(differences(known, tasks))
+    problems = [*differences(known, tasks), *_removed(known, dataset, globs)]
     if problems:
-        origin = "" if known.source == dataset.source else f" (from {known.source})"
         raise DatasetChanged(
-            f"dataset {dataset.name!r} is not as it was pinned{origin}: {'; '.join(problems)}. "
+            f"dataset {dataset.name!r} is not as it was pinned: {'; '.join(problems)}. "
             f"Put it back, or pin it as it is now: {dataset.remedy}"
         )
     return known
+
+
+def _removed(pinned: DatasetPinned, dataset: Dataset, globs: Sequence[str]) -> Iterator[str]:
+    """One phrase for every pinned task that `globs` would choose and that is not there any more."""
+    there = {task.id for task in dataset.tasks}
+    wanted = matching((task.id for task in pinned.tasks), globs)
+    yield from (f"task {task_id!r} was removed since" for task_id in sorted(wanted - there))
 
 
 def differences(pinned: DatasetPinned, tasks: Iterable[Task]) -> Iterable[str]:

@@ -60,6 +60,23 @@ async def prepare_async(task: Task, workspace: Path, seed: int) -> Prepared:
     return Prepared(instruction, values)
 
 
+def never_filled(task: Task) -> list[str]:
+    """A line for each placeholder of a task that has no prepare.py, and so no value for it. DatasetChanged when
+    a file is not as it was when the task was loaded."""
+    if "prepare.py" in task.files:
+        return []
+    found = []
+    for where, text in [
+        ("instruction.md", _text(task, "instruction.md")),
+        *(("absent_files", pattern) for pattern in task.spec.absent_files),
+    ]:
+        for name in dict.fromkeys(PLACEHOLDER.findall(text)):
+            found.append(
+                f"task {task.id}: {where}: placeholder {{{{{name}}}}} has no value: no prepare.py draws one"
+            )
+    return found
+
+
 def pinned_bytes(task: Task, path: str) -> bytes:
     """A file of the task, checked against the digest it had when the task was loaded (DatasetChanged)."""
     try:

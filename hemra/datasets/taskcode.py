@@ -1,24 +1,27 @@
 """Running a task's own code (`prepare.py`, `verifier.py`) where it can do no harm to the product.
 
-A fresh `python -I -S -B` in a process group of its own, in a private folder that is removed afterwards, with
+A fresh `python -I -S -B` under a launcher of its own, in a private folder that is removed afterwards, with
 an almost empty environment, limits, and a pipe for the result that is not stdout. Whatever the code
-does (prints, hangs, exits, forks, floods) ends in a `Ran` that says so; nothing it started is left.
+does (prints, hangs, exits, forks, floods, kills its parent) ends in a `Ran` that says so; nothing it started
+is left, and the launcher ends it all when this process dies.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-import secrets
-import signal
 import sys
-import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from hemra.sandboxes.base import MARKER, ExecSpec
+from hemra.sandboxes.launched import Exited, Launched, Started, StartFailed
+from hemra.sandboxes.leftovers import end_marked, end_orphans, marked
+from hemra.sandboxes.pipes import ByteSource
+from hemra.sandboxes.scratch import private_folder
 
 CHILD = Path(__file__).with_name("taskcode_child.py")
 #: Bytes of the result, and of everything printed, that are accepted.
@@ -28,11 +31,14 @@ MAX_PRINTED = 1024 * 1024
 MAX_FILE = 256 * 1024 * 1024
 MAX_MEMORY = 2 * 1024 * 1024 * 1024
 _PRINTED_KEPT = 2000
-#: A process that cannot be killed within this time (stuck in the kernel) is not waited for any longer.
+#: A launcher that has not ended everything within this time is ended itself, and the rest without it.
 _KILL_WAIT_S = 2.0
+#: How long what was printed is still read when nothing is left that could print.
+_DRAIN_S = 1.0
 #: The process ends itself this many seconds after its time limit, should the product have died meanwhile.
 _BACKSTOP_S = 10.0
-_TOKEN = "HEMRA_TASK_CODE"
+#: Its private folder is `<PURPOSE>-<pid>/<random>` in the scratch folder, and so is its marker.
+PURPOSE = "code"
 
 
 @dataclass(frozen=True)
@@ -49,46 +55,21 @@ class Ran:
     duration_ns: int
 
 
+@dataclass
 class _Collector:
-    """Reads a pipe as bytes arrive, without ever waiting for its end (a forked process may keep it open)."""
+    """The end of what comes through pipes, and whether it was more than `limit` bytes."""
 
-    def __init__(self, limit: int) -> None:
-        self._reader, self.writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        self._limit = limit
-        self.data = bytearray()
-        self.overflow = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._reader, self._read)
+    limit: int
+    data: bytearray = field(default_factory=bytearray)
+    overflow: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def _read(self) -> bool:
-        """Take one piece; False when nothing is there now."""
-        try:
-            piece = os.read(self._reader, 65536)
-        except BlockingIOError:
-            return False
-        if not piece:
-            self._loop.remove_reader(self._reader)
-            return False
-        self.data += piece
-        if len(self.data) > self._limit:
-            del self.data[: -self._limit]
-            self.overflow.set()
-        return True
-
-    def close_writer(self) -> None:
-        """Give up this side's end; the child has its own."""
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def finish(self) -> None:
-        """Take what is still in the pipe, then close it."""
-        self.close_writer()
-        while not self.overflow.is_set() and self._read():
-            pass
-        self._loop.remove_reader(self._reader)
-        os.close(self._reader)
+    async def take(self, source: ByteSource) -> None:
+        """Read until the pipe's end or until it is too much."""
+        while not self.overflow.is_set() and (piece := await source.read()):
+            self.data += piece
+            if len(self.data) > self.limit:
+                del self.data[: -self.limit]
+                self.overflow.set()
 
 
 async def run_task_code(
@@ -96,12 +77,11 @@ async def run_task_code(
 ) -> Ran:
     """Call `target` ("file.py:function") of the Python code `source` as `function(workspace, argument)`.
 
-    `argument` is anything JSON can hold (bytes excepted). Never raises for what the code does; OSError
-    when the process cannot be started.
+    `argument` is anything JSON can hold (bytes excepted). Never raises for what the code does; SandboxError or
+    OSError when the process cannot be started.
     """
     filename, _, function = target.partition(":")
-    with tempfile.TemporaryDirectory(prefix="hemra-code-", ignore_cleanup_errors=True) as private:
-        folder = Path(private)
+    with private_folder(PURPOSE) as folder:
         (folder / filename).write_bytes(source)
         job = {
             "file": str(folder / filename),
@@ -117,90 +97,115 @@ async def run_task_code(
 
 
 async def _run(folder: Path, timeout_s: float) -> Ran:
-    token = secrets.token_hex(16)
     started = time.monotonic_ns()
-    result, printed = _Collector(MAX_RESULT), _Collector(MAX_PRINTED)
-    process = None
+    reading, writing = os.pipe()
+    source = ByteSource(reading)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *[sys.executable, "-I", "-S", "-B", "-X", "utf8", str(CHILD), "job.json", str(result.writer)],
-            cwd=folder,
-            env=_environment(folder, token),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=printed.writer,
-            stderr=printed.writer,
-            pass_fds=(result.writer,),
-            start_new_session=True,
-        )
-        result.close_writer()
-        printed.close_writer()
-        stopped = await _until_end(process, result, printed, timeout_s)
+        environment = _environment(folder)
+        argv = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(CHILD), "job.json", str(writing)]
+        spec = ExecSpec(argv=argv, env=environment, cwd=str(folder), grace_seconds=0)
+        try:
+            program = await Launched.start(spec, pass_fds=(writing,))
+        except StartFailed as error:
+            raise OSError(str(error)) from error
+        finally:
+            os.close(writing)
+        return await _Watch(program, source, environment[MARKER], timeout_s).to_its_end(started)
     finally:
-        if process is not None:
-            await _end(process, token)
-        result.finish()
-        printed.finish()
-    said = printed.data[-_PRINTED_KEPT:].decode("utf-8", "replace")
-    text = result.data.decode("ascii", "replace")
-    value, error = (None, stopped) if stopped else _outcome(text, process.returncode)
-    return Ran(value, error, text, said, time.monotonic_ns() - started)
+        source.close()
 
 
-def _environment(folder: Path, token: str) -> dict[str, str]:
+def _environment(folder: Path) -> dict[str, str]:
     place = str(folder)
-    return {"PATH": os.defpath, "HOME": place, "TMPDIR": place, "LANG": "C.UTF-8", _TOKEN: token}
+    token = f"{folder.parent.name}/{folder.name}"
+    return {"PATH": os.defpath, "HOME": place, "TMPDIR": place, "LANG": "C.UTF-8", MARKER: token}
 
 
-async def _until_end(
-    process: asyncio.subprocess.Process, result: _Collector, printed: _Collector, timeout_s: float
-) -> str | None:
-    """Wait for the process; the reason, if it must be stopped before its own end."""
-    waits = {
-        asyncio.ensure_future(process.wait()): None,
-        asyncio.ensure_future(result.overflow.wait()): f"returned more than {MAX_RESULT} bytes",
-        asyncio.ensure_future(printed.overflow.wait()): f"printed more than {MAX_PRINTED} bytes",
-    }
-    try:
-        done, _ = await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waits:
+class _Watch:
+    """One process of task code, from its start until nothing of it is left."""
+
+    def __init__(self, program: Launched, source: ByteSource, token: str, timeout_s: float) -> None:
+        self._program = program
+        self._token = token
+        self._timeout_s = timeout_s
+        self._pid = 0
+        self._result, self._printed = _Collector(MAX_RESULT), _Collector(MAX_PRINTED)
+        self._reading = [
+            asyncio.ensure_future(self._result.take(source)),
+            *(asyncio.ensure_future(self._printed.take(each)) for each in program.outputs.values()),
+        ]
+
+    async def to_its_end(self, started: int) -> Ran:
+        """Wait for its end, its time or its limit, then end what is left. `started` in monotonic ns."""
+        ending = asyncio.ensure_future(self._status())
+        try:
+            stopped = await self._first(ending)
+        finally:
+            await self._end(ending)
+        said = self._printed.data[-_PRINTED_KEPT:].decode("utf-8", "replace")
+        text = self._result.data.decode("ascii", "replace")
+        value, error = (None, stopped) if stopped else _outcome(text, ending.result())
+        if self._program.failure is not None:
+            error = f"could not be started: {self._program.failure}"
+        return Ran(value, error, text, said, time.monotonic_ns() - started)
+
+    async def _status(self) -> int | None:
+        """Its wait status; None when the launcher is gone and nobody knows."""
+        while (fact := await self._program.reported()) is not None:
+            if isinstance(fact, Started):
+                self._pid = fact.pid
+            elif isinstance(fact, Exited):
+                return fact.status
+        return None
+
+    async def _first(self, ending: asyncio.Task[int | None]) -> str | None:
+        """Why it must be stopped before its own end, if it must."""
+        waits: dict[asyncio.Future[Any], str | None] = {
+            ending: None,
+            asyncio.ensure_future(self._result.overflow.wait()): f"returned more than {MAX_RESULT} bytes",
+            asyncio.ensure_future(self._printed.overflow.wait()): f"printed more than {MAX_PRINTED} bytes",
+        }
+        try:
+            done, _ = await asyncio.wait(waits, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waits:
+                if task is not ending:
+                    task.cancel()
+        if not done:
+            return f"did not finish within {self._timeout_s:g} s"
+        return next((waits[task] for task in done if waits[task]), None)
+
+    async def _end(self, ending: asyncio.Task[int | None]) -> None:
+        """End whatever is left of it and what it started elsewhere; take what is still in the pipes."""
+        program = self._program
+        program.order(b"K")
+        try:
+            await asyncio.wait_for(program.gone(), _KILL_WAIT_S)
+        except TimeoutError:
+            program.kill_launcher()
+        await program.gone()
+        await asyncio.wait([ending])
+        if (
+            ending.result() is None and self._pid
+        ):  # it killed its launcher: its children are ours, or nobody's
+            await asyncio.to_thread(end_orphans, {self._pid})
+        if any(marked(self._token.__eq__)):
+            await asyncio.to_thread(end_marked, self._token.__eq__, seconds=_KILL_WAIT_S)
+        await asyncio.wait(self._reading, timeout=_DRAIN_S)
+        for task in self._reading:
             task.cancel()
-    if not done:
-        return f"did not finish within {timeout_s:g} s"
-    return next((waits[task] for task in done if waits[task]), None)
+        await asyncio.gather(*self._reading, return_exceptions=True)
+        await program.close()
 
 
-async def _end(process: asyncio.subprocess.Process, token: str) -> None:
-    """Kill whatever is left of the process, its group, and what it started elsewhere; wait for its end."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
-    give_up = time.monotonic() + _KILL_WAIT_S
-    while (left := _marked(token)) and time.monotonic() < give_up:
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        await asyncio.sleep(0.002)  # a killed process is gone when the system gets to it; look again
-
-
-def _marked(token: str) -> list[int]:
-    """Processes that carry this run's token in their environment (Linux; elsewhere the group must do)."""
-    mark, found = f"{_TOKEN}={token}".encode(), []
-    with contextlib.suppress(FileNotFoundError), os.scandir("/proc") as entries:
-        for entry in entries:
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{entry.name}/environ", "rb") as file:
-                    if mark in file.read():
-                        found.append(int(entry.name))
-    return found
-
-
-def _outcome(text: str, returncode: int | None) -> tuple[Any, str | None]:
-    """(value, None) from a whole result, else (None, what went wrong)."""
-    if returncode is not None and returncode < 0:
-        return None, f"was killed by signal {-returncode} before it gave a result"
+def _outcome(text: str, status: int | None) -> tuple[Any, str | None]:
+    """(value, None) from a whole result, else (None, what went wrong). `status` as by waitpid."""
+    if status is None:
+        return None, "ended the process that watched over it"
+    if os.WIFSIGNALED(status):
+        return None, f"was killed by signal {os.WTERMSIG(status)} before it gave a result"
     if not text:
-        return None, f"exited with code {returncode} without a result"
+        return None, f"exited with code {os.WEXITSTATUS(status)} without a result"
     try:
         outcome = json.loads(text)
     except ValueError:

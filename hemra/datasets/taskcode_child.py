@@ -46,8 +46,10 @@ def call(job: dict[str, Any]) -> dict[str, Any]:
 
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path.name]
         line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+        # A syntax error names file and line in its text too; once is enough.
+        said = error.msg if isinstance(error, SyntaxError) else error
         return {
-            "raised": f"{type(error).__name__}: {error}",
+            "raised": f"{type(error).__name__}: {said}",
             "at": f"{path.name}, line {line}" if line else path.name,
         }
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hemra.datasets import imports
-from hemra.datasets.load import duplicates, load_task, suite_name, task_folders
+from hemra.datasets.load import dataset_name, duplicates, load_task, task_folders
 from hemra.datasets.model import Task
 from hemra.datasets.prepare import PLACEHOLDER, Prepared, prepare_async
 from hemra.errors import HemraError
+from hemra.sandboxes.scratch import private_folder
 
 ERROR = "error"
 WARNING = "warning"
@@ -54,11 +54,14 @@ async def validate_async(path: Path) -> list[Finding]:
     findings: list[Finding] = []
     try:
         folders = task_folders(root)
-        suite_name(root)
     except HemraError as error:
         if not root.is_dir():
             raise
         return [Finding(root.name, ERROR, str(error))]
+    try:
+        dataset_name(root)
+    except HemraError as error:
+        findings.append(Finding(root.name, ERROR, str(error)))
     if not folders:
         findings.append(
             Finding(root.name, ERROR, f"{root}: no task in it (a task is a folder with a task.yaml)")
@@ -96,8 +99,8 @@ async def _tried(task: Task) -> AsyncIterator[Finding]:
     """What preparing the task and asking its verifier show."""
     from hemra.scoring.verifier import score  # scoring builds on datasets; only this check needs the way back
 
-    with tempfile.TemporaryDirectory(prefix="hemra-validate-") as folder:
-        workspace, empty = Path(folder, "workspace"), Path(folder, "empty")
+    with private_folder("validate") as folder:
+        workspace, empty = folder / "workspace", folder / "empty"
         empty.mkdir()
         try:
             prepared = await prepare_async(task, workspace, SEED)

@@ -36,7 +36,7 @@ def begin(store: Store, plan: Plan) -> str:
     if problems:
         raise HemraError("; ".join(problems))
     try:
-        ensure_pinned(store, plan.dataset, plan.tasks)
+        ensure_pinned(store, plan.dataset, plan.tasks, plan.request.tasks)
         register(store, plan)
         run, writer = _create(store)
         with writer:

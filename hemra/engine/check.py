@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 #: With less than this free at the start, a run is refused. Bytes.
 LEAST_FREE = 8 << 20
+#: So many trials at the same time at most: beyond it a machine is busy with starting and watching them.
+MOST_JOBS = 256
+#: So many trials in one run at most; its plan is held in memory.
+MOST_TRIALS = 1_000_000
 #: With less than this free in the store, no further trial starts: room to write the end down. Bytes.
 RESERVE = 3 << 20
 
@@ -51,8 +55,7 @@ def numbers(request: RunRequest) -> list[str]:
     found = []
     if request.attempts < 1:
         found.append(f"--attempts {request.attempts}: at least 1 attempt is needed")
-    if request.jobs < 1:
-        found.append(f"--jobs {request.jobs}: at least 1 job is needed")
+    found += jobs(request.jobs)
     if request.retries < 0:
         found.append(f"--retries {request.retries}: 0 means that no trial is run again")
     if not request.harnesses:
@@ -60,6 +63,30 @@ def numbers(request: RunRequest) -> list[str]:
             "no harness: name at least one with --harness (`hemra harness list` shows the built-in ones)"
         )
     return found + limits.problems(request.limits, whose="this run")
+
+
+def jobs(count: int) -> list[str]:
+    """Why so many trials cannot run at the same time."""
+    if count < 1:
+        return [f"--jobs {count}: at least 1 job is needed"]
+    if count > MOST_JOBS:
+        return [f"--jobs {count}: at most {MOST_JOBS} trials run at the same time"]
+    return []
+
+
+def size(request: RunRequest, tasks: int) -> list[str]:
+    """Why a run of so many trials cannot be planned."""
+    trials = tasks * len(request.harnesses) * request.attempts
+    if trials <= MOST_TRIALS:
+        return []
+    return [f"--attempts {request.attempts}: {trials} trials are more than a run can have ({MOST_TRIALS})"]
+
+
+def placeholders(tasks: Sequence[Task]) -> list[str]:
+    """Placeholders of tasks that nothing can fill. Those of a task with a prepare.py show at its trials."""
+    from hemra.datasets.prepare import never_filled
+
+    return [line for task in tasks for line in never_filled(task)]
 
 
 def limits_of_tasks(tasks: Sequence[Task], run: Limits) -> list[str]:
@@ -77,11 +104,21 @@ def harness_names(harnesses: Sequence[Harness]) -> list[str]:
     """What is wrong with each harness, and names that two of them share."""
     found = []
     for harness in harnesses:
-        found += harness.problems()
+        found += [*harness.problems(), *_unusable_words(harness)]
     for name, count in Counter(harness.name for harness in harnesses).items():
         if count > 1:
             found.append(f"{count} harnesses are named {name}; results are told apart by name: rename one")
     return found
+
+
+def _unusable_words(harness: Harness) -> list[str]:
+    """Words of its commands that no program can be given."""
+    return [
+        f"harness {harness.name}: {part}: a word cannot hold a NUL character: {word!r}"
+        for part in ("command", "version_command")
+        for word in harness.definition.get(part) or ()
+        if "\0" in word
+    ]
 
 
 def harnesses_for_tasks(harnesses: Sequence[Harness], tasks: Sequence[Task]) -> list[str]:

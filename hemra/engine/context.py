@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from eventlog.errors import BadEvent, LogError
+from eventlog.errors import BadEvent, LogError, RecorderUnavailable
 from hemra.engine import check
 from hemra.engine.clockwatch import ClockWatch
 from hemra.engine.progress import Guarded
@@ -54,6 +54,8 @@ class RunContext:
     """A run that is being carried out.
 
     `open` holds the sandboxes that exist now, `finished` the final states recorded by this engine, by trial.
+    `unreachable` is why the recorder could not be reached; then nothing is sent to it any more, for each
+    attempt would wait as long as the first one did.
     """
 
     store: Store
@@ -69,6 +71,7 @@ class RunContext:
     clock: ClockWatch = field(default_factory=ClockWatch)
     open: dict[str, Sandbox] = field(default_factory=dict)
     finished: dict[str, TrialFinished] = field(default_factory=dict)
+    unreachable: RecorderUnavailable | None = None
 
     async def in_thread(self, work: Callable[..., T], *args: Any) -> T:
         """The result of blocking `work`, with the loop left free."""
@@ -95,6 +98,7 @@ class TrialLog:
 
     def emit(self, data: EventData) -> None:
         """Hand an event over; it is on disk soon, and before whatever is appended next."""
+        self._check()
         try:
             self._context.client.emit(self.redactor.clean_struct(data), trial=self._trial)
         except BadEvent:
@@ -104,6 +108,7 @@ class TrialLog:
 
     async def append(self, data: EventData) -> int | None:
         """Record an event; on disk on return. Gives its seq, or None where a resend hid it."""
+        self._check()
         try:
             return await self._context.client.append_async(
                 self.redactor.clean_struct(data), trial=self._trial
@@ -115,10 +120,15 @@ class TrialLog:
 
     async def settle(self) -> None:
         """Return once everything emitted so far is on disk."""
+        self._check()
         try:
             await self._context.in_thread(self._context.client.flush)
         except (LogError, OSError) as error:
             raise self.lost(error) from error
+
+    def _check(self) -> None:
+        if (error := self._context.unreachable) is not None:
+            raise LogLost(lost_reason(self._context.store, error)) from error
 
     def lost(self, error: Exception) -> LogLost:
         """Stop the run, for what happens from here on cannot be recorded; the exception to leave with.
@@ -126,6 +136,8 @@ class TrialLog:
         May be called from any thread.
         """
         context, reason = self._context, lost_reason(self._context.store, error)
+        if isinstance(error, RecorderUnavailable):
+            context.unreachable = error
 
         def request() -> None:
             context.stop.request(reason, end_running=True, failure=error)
@@ -144,4 +156,6 @@ def lost_reason(store: Store, error: Exception) -> str:
     # What was half-written is gone again by now, so that a little room may be seen.
     if os.strerror(errno.ENOSPC) in str(error) or check.all_but_full(store.path):
         return f"the disk is full: no space is left for {store.path}"
+    if not store.log.is_dir():
+        return f"the store {store.path} is gone"
     return f"the log cannot be written: {error}"

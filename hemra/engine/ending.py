@@ -9,6 +9,7 @@ import msgspec
 from eventlog.errors import RecorderUnavailable
 from eventlog.schemas.conversation import NoteRecorded
 from eventlog.schemas.trials import TrialFinished, TrialRetried
+from hemra.engine import limits
 from hemra.engine.context import Job, LogLost, RunContext
 from hemra.engine.outcome import OUTCOMES, Verdict
 from hemra.engine.schedule import TryEnd, backoff
@@ -87,7 +88,10 @@ def final_state(one: Try, verdict: Verdict) -> TrialFinished:
     result, said, score = one.result, one.conclusion, one.score
     counts = OUTCOMES[verdict.outcome].scored and score is not None and score.status in (PASS, FAIL)
     started = result is not None and result.started
-    flags = [*verdict.flags, *(result.flags if result else []), *(said.flags if said else []), *one.flags]
+    flags = [
+        *verdict.flags, *(result.flags if result else []), *(said.flags if said else []),
+        *limits.passed(one.job.limits, turns=one.turns, usage=said.usage if said else None), *one.flags,
+    ]  # fmt: skip
     return TrialFinished(
         try_no=one.try_no,
         outcome=verdict.outcome,
@@ -107,7 +111,6 @@ def final_state(one: Try, verdict: Verdict) -> TrialFinished:
 
 
 def _agent_ns(one: Try) -> int | None:
-    """Time of the harness: to its exit, or to its own word that it was done if it then hung."""
+    """Time of the harness: to its own word that it was done, else to its exit."""
     assert one.result is not None
-    hung = "hang_after_result" in one.result.flags
-    return one.result.ended_ns if hung and one.result.ended_ns is not None else one.result.duration_ns
+    return one.result.duration_ns if one.result.ended_ns is None else one.result.ended_ns

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from eventlog.schemas.conversation import MessageRecorded, NoteRecorded, ToolCalled
 from hemra.engine.context import TrialLog
 from hemra.recording.terminal import TerminalRecorder
 
 if TYPE_CHECKING:
     from eventlog.blobs import BlobStore
+    from eventlog.schemas.base import EventData
     from harnesses.base import Conclusion, Interpreter
 
 
@@ -27,6 +29,21 @@ class Intake:
         self._recorder = TerminalRecorder(log.emit, blobs.writer, size=size)
         self._cleaners = {name: log.redactor.stream() for name in ("stdout", "stderr")}
         self._open = False
+        self._messages = 0
+        self._turn: int | None = None
+
+    @property
+    def turns(self) -> int | None:
+        """Assistant turns so far: the highest that a tool call named, else how many messages there were; null
+        when the harness told neither."""
+        return self._turn if self._turn is not None else self._messages or None
+
+    def _emit(self, event: EventData) -> None:
+        if isinstance(event, ToolCalled) and event.turn is not None:
+            self._turn = max(self._turn or 0, event.turn)
+        elif isinstance(event, MessageRecorded) and event.role == "assistant" and not event.final:
+            self._messages += 1
+        self._log.emit(event)
 
     def open(self) -> None:
         """The harness was started; the recording begins."""
@@ -41,18 +58,30 @@ class Intake:
         """A chunk arrived on `stdout` or `stderr`. Raises LogLost."""
         self._record(stream, self._cleaners[stream].feed(chunk))
         for event in self._interpreter.feed(stream, chunk):
-            self._log.emit(event)
+            self._emit(event)
 
     def conclude(self, exit_code: int | None, exit_signal: int | None) -> Conclusion:
         """The process is gone: record what was held back; what its words add up to. Raises LogLost."""
         for stream, cleaner in self._cleaners.items():
             self._record(stream, cleaner.flush())
+        self._tell_redacted()
         # What can be handed over is, so that `store` may run in a thread beside the recorder's timer.
         self._recorder.flush()
         events, conclusion = self._interpreter.finish(exit_code, exit_signal)
         for event in events:
-            self._log.emit(event)
+            self._emit(event)
         return conclusion
+
+    def _tell_redacted(self) -> None:
+        counts = {
+            stream: dict(cleaner.counts) for stream, cleaner in self._cleaners.items() if cleaner.counts
+        }
+        if counts:
+            total = sum(cleaner.counts.total() for cleaner in self._cleaners.values())
+            text = f"credentials were taken out of what the harness printed, in {total} places"
+            self._log.emit(
+                NoteRecorded(level="warning", code="credentials_redacted", text=text, details=counts)
+            )
 
     def _record(self, stream: str, clean: bytes) -> None:
         if not clean:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from eventlog.schemas.runs import Limits
-from eventlog.schemas.trials import Enforcement
+from eventlog.schemas.trials import Enforcement, Usage
 
 #: What a sandbox calls its holding of a limit. The others only a harness can hold: a sandbox sees
 #: processes and bytes, not turns.
@@ -29,6 +29,18 @@ SMALLEST = {
     "file_bytes": 1,
     "workspace_bytes": 1,
     "processes": 1,
+}
+
+#: Above this a limit is surely a slip as well, and past what the system can be told.
+LARGEST = {
+    "wall_seconds": 366 * 86400,
+    "memory_bytes": 1 << 50,
+    "output_bytes": 1 << 50,
+    "file_bytes": 1 << 50,
+    "workspace_bytes": 1 << 50,
+    "processes": 1 << 22,
+    "turns": 1 << 53,
+    "tokens": 1 << 53,
 }
 
 
@@ -53,6 +65,10 @@ def problems(limits: Limits, *, whose: str) -> list[str]:
             found.append(
                 f"{whose}: limit {name} is {value:g}; with less than {SMALLEST[name]} nothing can start"
             )
+        elif value > LARGEST[name]:
+            found.append(
+                f"{whose}: limit {name} is {value:g}, more than {LARGEST[name]:g}; leave it out for no limit"
+            )
     return found
 
 
@@ -69,3 +85,14 @@ def not_enforced(
         if held is None or held.status == "not enforced":
             loose.append(name)
     return loose
+
+
+def passed(limits: Limits, *, turns: int | None, usage: Usage | None) -> list[str]:
+    """Flags for limits that only a harness can hold and that it passed by its own word. Null = not told."""
+    found = []
+    if limits.turns is not None and turns is not None and turns > limits.turns:
+        found.append("over_turn_limit")
+    told = [] if usage is None else [usage.input_tokens, usage.output_tokens]
+    if limits.tokens is not None and sum(count or 0 for count in told) > limits.tokens:
+        found.append("over_token_limit")
+    return found

@@ -140,13 +140,17 @@ def _same_harness(planned: PlannedHarness, ref: str, run: str) -> Harness:
     return now
 
 
-def version_changes(planned: RunPlanned, materials: Materials) -> list[str]:
-    """A line for every harness that now tells another version than when the run was planned."""
+def version_changes(planned: RunPlanned, materials: Materials) -> list[tuple[str, str]]:
+    """(code, line) for every harness that now tells another version than when the run was planned, or none."""
     harnesses = list(materials.harnesses.values())
-    now, _ = check.versions(harnesses)
+    now, unknown = check.versions(harnesses)
     then = {harness.name: harness.version for harness in planned.harnesses}
-    return [
+    changed = [
         f"harness {harness.name} says it is version {version}; the run was planned with {then[harness.name]}"
         for harness, version in zip(harnesses, now, strict=True)
         if version is not None and version != then[harness.name]
+    ]
+    return [
+        *(("harness_version_changed", text) for text in changed),
+        *(("harness_version_unknown", text) for text in unknown),
     ]

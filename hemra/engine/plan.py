@@ -113,7 +113,9 @@ def make_plan(store: Store, request: RunRequest) -> Plan:
     problems: list[HemraError] = [UsageError(text) for text in check.numbers(request)]
     dataset, tasks = _tasks(store, request, problems)
     harnesses = _harnesses(request, problems)
+    problems += [UsageError(text) for text in check.size(request, len(tasks))]
     problems += [UsageError(text) for text in check.limits_of_tasks(tasks, request.limits)]
+    problems += [UsageError(text) for text in check.placeholders(tasks)]
     problems += [UsageError(text) for text in check.harnesses_for_tasks(harnesses, tasks)]
     problems += [UsageError(text) for text in check.sandbox_kind(request.sandbox)]
     problems += [HemraError(text) for text in check.disk_space([store.path, check.scratch_root()])]
@@ -131,14 +133,13 @@ def _tasks(
     store: Store, request: RunRequest, problems: list[HemraError]
 ) -> tuple[Dataset | None, list[Task]]:
     from hemra.datasets.load import load_dataset, select
-    from hemra.datasets.pins import ensure_pinned, newest_pins
+    from hemra.datasets.pins import check_pinned
 
     dataset = None
     try:
         dataset = load_dataset(request.dataset, store)
         tasks = select(dataset, request.tasks)
-        if dataset.name in newest_pins(store):
-            ensure_pinned(store, dataset, tasks)  # pinned before, so that this only compares
+        check_pinned(store, dataset, tasks, request.tasks)
     except HemraError as error:
         problems.append(error)
         return dataset, []

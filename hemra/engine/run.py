@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eventlog import clock
-from eventlog.errors import LogError
+from eventlog.errors import LogError, RecorderUnavailable
 from eventlog.schemas.conversation import NoteRecorded
 from eventlog.schemas.runs import RunCancelled, RunFinished, RunResumed, RunStarted
 from hemra.engine import check
@@ -25,12 +26,17 @@ from hemra.engine.progress import Guarded, Progress
 from hemra.engine.schedule import Schedule, TryEnd
 from hemra.engine.state import RunState, TrialState, load
 from hemra.engine.stop import Interrupts, Stop
-from hemra.errors import HemraError, NotFound
+from hemra.errors import HemraError, Interrupted, NotFound, UsageError
 
 if TYPE_CHECKING:
     from eventlog.client import Client
     from eventlog.store import Store
     from hemra.engine.plan import Plan
+
+
+#: So often, and within so many seconds, a recorder that does not come up is started.
+CONNECT_TRIES = 5
+CONNECT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,8 @@ def resume(store: Store, run: str, progress: Progress, jobs: int | None = None) 
     """
     if run not in store.streams():
         raise NotFound(f"no run {run}; `hemra runs` lists them")
+    if jobs is not None and (problems := check.jobs(jobs)):
+        raise UsageError("; ".join(problems))
     with _locked(store, run):
         state = load(store, run)
         if state.finished:
@@ -123,7 +131,7 @@ def _engine(
     materials: Materials,
     jobs: int,
     progress: Progress,
-    notes: Sequence[str] = (),
+    notes: Sequence[tuple[str, str]] = (),
 ) -> RunResult:
     guarded = Guarded(progress)
     try:
@@ -142,12 +150,13 @@ class _Engine:
         materials: Materials,
         jobs: int,
         progress: Guarded,
-        notes: Sequence[str],
+        notes: Sequence[tuple[str, str]],
     ) -> None:
         self._store = store
         self._state = state
         self._materials = materials
         self._jobs = jobs
+        self._width = max(1, min(jobs, len(state.remaining()), check.MOST_JOBS))
         self._progress = progress
         self._notes = notes
         self._stop = Stop()
@@ -156,16 +165,19 @@ class _Engine:
 
     def carry_out(self) -> RunResult:
         """Run what remains. HemraError when the log cannot be written or our own code fails."""
-        from hemra.sandboxes.reclaim import reclaim
+        from hemra.sandboxes.reclaim import reclaim, reclaim_all
 
         with self._interrupts:
             if self._state.started:
                 reclaim(self._state.plan.run, check.scratch_root())
+            # What other engines left that were killed or stopped at once, and that nobody may ever resume.
+            for text in reclaim_all(check.scratch_root()).problems:
+                self._progress.note(f"left by an earlier run: {text}")
             asyncio.run(self._with_workers())
             return self._answer()
 
     async def _with_workers(self) -> None:
-        with ThreadPoolExecutor(2 * self._jobs + 4, thread_name_prefix="engine") as workers:
+        with ThreadPoolExecutor(2 * self._width + 4, thread_name_prefix="engine") as workers:
             client = await asyncio.get_running_loop().run_in_executor(workers, self._connect)
             context = RunContext(
                 store=self._store, run=self._state.plan.run, client=client, progress=self._progress,
@@ -179,16 +191,22 @@ class _Engine:
             finally:
                 for trial, finished in context.finished.items():
                     self._state.trials[trial].final = finished
-                await context.in_thread(self._close, client)
+                await context.in_thread(self._close, client, context.unreachable is None)
                 self._interrupts.detach()
 
     def _connect(self) -> Client:
+        """A client of the run's recorder. One that dies while it starts is started again a few times."""
         from eventlog.client import Client
 
-        try:
-            return Client.connect(self._store, self._state.plan.run, source=SOURCE)
-        except LogError as error:
-            raise HemraError(f"the recorder of run {self._state.plan.run} does not start: {error}") from error
+        run, began, tries = self._state.plan.run, time.monotonic(), 0
+        while True:
+            tries += 1
+            try:
+                return Client.connect(self._store, run, source=SOURCE)
+            except LogError as error:
+                again = isinstance(error, RecorderUnavailable) and tries < CONNECT_TRIES
+                if self._stop.wanted.is_set() or not again or time.monotonic() - began > CONNECT_SECONDS:
+                    raise HemraError(f"the recorder of run {run} does not start: {error}") from error
 
     async def _trials(self, context: RunContext) -> None:
         remaining = self._state.remaining()
@@ -202,7 +220,7 @@ class _Engine:
                 context, job, try_no, repeated, may_repeat
             ),
             harness=lambda job: job.harness.name,
-            width=self._jobs,
+            width=self._width,
             retries=self._state.plan.retries,
         )
         await schedule.run(
@@ -224,8 +242,8 @@ class _Engine:
             )  # fmt: skip
         else:
             await log.append(RunStarted(pid=pid, boot=boot, jobs=self._jobs))
-        for text in self._notes:
-            log.emit(NoteRecorded(level="warning", code="harness_version_changed", text=text))
+        for code, text in self._notes:
+            log.emit(NoteRecorded(level="warning", code=code, text=text))
             self._progress.note(text)
 
     async def _attempt(
@@ -242,9 +260,12 @@ class _Engine:
             self._stop.request(f"internal error: {error!r}", end_running=True, failure=error)
             return TryEnd("infra_error", str(error), final=True)
 
-    def _close(self, client: Client) -> None:
+    def _close(self, client: Client, reachable: bool) -> None:
         """Write the run's last event and let the recorder go; a log that is lost already changes nothing."""
         try:
+            if not reachable:
+                client.close()
+                return
             if self._progress.failure is not None:
                 text = f"progress could not be shown: {self._progress.failure}"
                 client.emit(NoteRecorded(level="warning", code="watcher_failed", text=text))
@@ -272,13 +293,30 @@ class _Engine:
     def _answer(self) -> RunResult:
         stop, run = self._stop, self._state.plan.run
         remaining = len(self._state.unended())
+        if not self._store.stream_path(run).is_dir():
+            text = (
+                f"run {run} stopped: its store {self._store.path} is gone, and with it all that was recorded"
+            )
+            raise _stopped(text, stop) from stop.failure
         if stop.failure is None and not remaining:
             return _result(self._state, stop)
         done = (
             f"{len(self._state.trials) - remaining} of {len(self._state.trials)} trials are finished and kept"
         )
         if stop.failure is not None:
-            text = f"run {run} stopped: {stop.reason}. {done}; go on with `hemra resume {run}`"
-            raise HemraError(text) from stop.failure
+            why = stop.reason or ""
+            if str(stop.failure) not in why and stop.signal:  # a person stopped what could not go on anyway
+                why = f"{why}, and {stop.failure}"
+            text = f"run {run} stopped: {why}. {done}; go on with `hemra resume {run}`"
+            raise _stopped(text, stop) from stop.failure
         self._progress.note(f"run {run} stopped: {done}")
         return _result(self._state, stop)
+
+
+def _stopped(text: str, stop: Stop) -> HemraError:
+    """The error that ends a run which could not be carried out; a signal that came meanwhile decides the code."""
+    if not stop.signal:
+        return HemraError(text)
+    error = Interrupted(text)
+    error.exit_code = 128 + stop.signal
+    return error

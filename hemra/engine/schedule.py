@@ -91,9 +91,10 @@ class Schedule(Generic[J]):
 
     async def run(self, jobs: Iterable[tuple[J, int, int]]) -> None:
         """`jobs`: (job, tries so far, repeated tries so far) in starting order."""
-        waiting = iter(list(jobs))
+        listed = list(jobs)
+        waiting = iter(listed)
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._width):
+            for _ in range(min(self._width, len(listed))):
                 group.create_task(self._work(waiting))
 
     async def _work(self, waiting: Iterable[tuple[J, int, int]]) -> None:

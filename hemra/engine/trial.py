@@ -92,6 +92,11 @@ class Try:
             unrecognised=said.unrecognised if said else 0,
         )
 
+    @property
+    def turns(self) -> int | None:
+        """How many turns the harness told of; null when it told none."""
+        return self._intake.turns if self._intake is not None else None
+
     def verdict(self) -> Verdict:
         """How the try ended, by the table."""
         return decide(self.facts())
@@ -288,6 +293,10 @@ class Try:
                 flags=result.flags, peak_memory_bytes=result.peak_memory_bytes, cpu_ns=result.cpu_ns,
             )
         )  # fmt: skip
+        if "slow_exit" in result.flags and result.ended_ns is not None:
+            wait = result.duration_ns - result.ended_ns
+            text = f"exited {wait / 1e9:.1f} s after it had said that it was done; its time ends at that word"
+            self.log.emit(NoteRecorded(level="info", code="slow_exit", text=text, details={"wait_ns": wait}))
         if result.leftover_processes:
             self.flags.append("leftover_processes")
         if "launcher_lost" in result.flags:

@@ -6,10 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from hemra.sandboxes.scratch import private_folder
 
 SECONDS = 15.0
 #: A version is a short line; more is never read.
@@ -27,25 +28,27 @@ class Answer:
     problem: str | None = None
 
 
-def ask_version(argv: Sequence[str], *, seconds: float = SECONDS) -> Answer:
+def ask_version(argv: Sequence[str], *, seconds: float | None = None) -> Answer:
     """Run `argv` in an empty folder with no input and give back the first line that it printed.
 
     Everything that it started is ended. A program that is missing, fails, says nothing or does not end
-    in `seconds` gives no version.
+    in `seconds` (by default SECONDS) gives no version.
     """
+    seconds = SECONDS if seconds is None else seconds
     shown = " ".join(argv)
-    with tempfile.TemporaryDirectory(prefix="hemra-version-") as folder:
+    with private_folder("version") as folder:
         try:
             child = subprocess.Popen(
                 list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 cwd=folder, start_new_session=True,
             )  # fmt: skip
-        except OSError as error:
-            return Answer(None, f"`{shown}` cannot be started: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            text = getattr(error, "strerror", None) or error
+            return Answer(None, f"`{shown}` cannot be started: {text}")
         output, timely = _first_bytes(child, seconds)
     line = next((line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()), "")
     if not timely:
-        return Answer(None, f"`{shown}` did not end within {seconds:g} s")
+        return Answer(None, f"`{shown}` did not end within {seconds:g} s and was ended")
     code = child.returncode
     if code > 0:
         return Answer(None, f"`{shown}` ended with exit code {code}: {line[:_MOST_CHARS] or 'no output'}")

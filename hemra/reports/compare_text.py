@@ -37,7 +37,7 @@ def _sides(comparison: Row) -> list[RenderableType]:
         )  # fmt: skip
     counts = comparison["counts"]
     matched = (
-        f"{counts['matched']} tasks matched · {counts['only_a']} only in A · {counts['only_b']} only in B · "
+        f"{n.many(counts['matched'], 'task')} matched · {counts['only_a']} only in A · {counts['only_b']} only in B · "
         f"{counts['unpaired']} not comparable"
     )
     return [rows, line(), line((matched, "bold"))]
@@ -53,7 +53,7 @@ def _banner(comparison: Row) -> list[RenderableType]:
         return [line(("Like for like: the recorded conditions are the same on both sides.", "dim"))]
     rows = table([("", "+"), ("A", "+"), ("B", "+")])
     for c in comparison["conditions"]:
-        tasks = f" ({c['tasks']} tasks)" if "tasks" in c else ""
+        tasks = f" ({n.many(c['tasks'], 'task')})" if "tasks" in c else ""
         rows.add_row(f"{n.plain(c['name'])}{tasks}", n.quantity(c["a"]), n.quantity(c["b"]))
     return [heading("Not like for like", "these conditions differ"), rows]
 
@@ -67,14 +67,15 @@ def verdict(comparison: Row) -> str:
     """The result in one sentence."""
     result = comparison["result"]
     a, b = (f"{s} ({n.plain(comparison[k]['harness'])})" for s, k in (("A", "a"), ("B", "b")))
-    tasks = f"{result['tasks']} task{'' if result['tasks'] == 1 else 's'}"
+    tasks = n.many(result["tasks"], "task")
     match result["verdict"]:
         case "a":
             return f"{a} is better than {b} on tasks like these: {n.p_value(result['p'])}, {tasks}."
         case "b":
             return f"{b} is better than {a} on tasks like these: {n.p_value(result['p'])}, {tasks}."
         case "undecided":
-            return f"These {tasks} do not tell {a} and {b} apart: {n.p_value(result['p'])}."
+            these = "One task does" if result["tasks"] == 1 else f"These {tasks} do"
+            return f"{these} not tell {a} and {b} apart: {n.p_value(result['p'])}."
         case "withheld":
             return "No verdict: too few of the tasks are scored on both sides (see the warnings above)."
     return "No verdict: no task is scored on both sides."
@@ -89,7 +90,7 @@ def detectable(result: Row) -> str:
     if d["flip_share"] is not None:
         flips = f"{d['flip_share'] * 100:.0f} % of tasks flipping"
     flips += " (assumed: none did here)" if d["assumed"] else ""
-    count = f"{d['tasks']} task{'' if d['tasks'] == 1 else 's'}"
+    count = n.many(d["tasks"], "task")
     if d["difference"] >= 1:
         return f"With {count} and {flips}, even the largest possible difference will often be missed."
     return (

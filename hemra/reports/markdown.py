@@ -12,12 +12,13 @@ from projections import words
 Row = dict[str, Any]
 
 
+#: What Markdown or HTML would take for markup, all in one pass: an escape is not escaped again.
+_MARKUP = str.maketrans({c: f"\\{c}" for c in "\\|`*_[]~#"} | {c: f"&#{ord(c)};" for c in "<>&"})
+
+
 def cell(value: Any) -> str:
     """Text from outside as it may stand in a table: one line, no markup, no HTML."""
-    text = n.plain(value)
-    for character in "\\|`*_[]<>~#":
-        text = text.replace(character, f"&#{ord(character)};" if character in "<>" else f"\\{character}")
-    return text
+    return n.plain(value).translate(_MARKUP)
 
 
 def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -41,7 +42,7 @@ def report_markdown(report: Row) -> str:
         f"# Run {cell(report['run'])}{name}", "",
         f"{cell(report['status']).capitalize()}: {report['scored']} of {report['planned']} planned trials "
         f"scored, {report['passed']} passed.", "",
-        f"- dataset: {cell(dataset['name'])}, {dataset['tasks']} tasks, `{n.plain(dataset['digest'])}`",
+        f"- dataset: {cell(dataset['name'])}, {n.many(dataset['tasks'], 'task')}, `{n.plain(dataset['digest'])}`",
         f"- attempts: {report['attempts']}, jobs: {report['jobs']}, sandbox: {cell(report['sandbox'])}",
         f"- started: {n.moment(report['started'])}, took {n.duration(report['duration_ns'])}",
         f"- hemra: {cell((report['hemra'] or {}).get('version'))}", "",
@@ -62,8 +63,8 @@ def _harnesses(report: Row) -> list[str]:
             cell(h["name"]), cell(h["version"]), f"{h['scored']}/{h['planned']}", str(h["passed"]),
             _score(h["strict"]), _score(h["scored_only"]),
             f"{n.duration(h['agent_ns']['median'])} ({n.duration(h['agent_ns']['p90'])})",
-            f"{n.total(h['tokens']['input']['sum'], h['tokens']['input']['unknown'])} / "
-            f"{n.total(h['tokens']['output']['sum'], h['tokens']['output']['unknown'])}",
+            f"{n.total(h['tokens']['input']['sum'], h['tokens']['input']['lower_bound'])} / "
+            f"{n.total(h['tokens']['output']['sum'], h['tokens']['output']['lower_bound'])}",
             n.money(h["cost"]["usd"], h["cost"]["lower_bound"]),
         )
         for h in report["harnesses"]
@@ -152,7 +153,7 @@ def compare_markdown(comparison: Row) -> str:
     lines = [
         f"# {cell(a['harness'])} and {cell(b['harness'])}", "",
         _side("A", a), _side("B", b),
-        f"- {counts['matched']} tasks matched, {counts['only_a']} only in A, {counts['only_b']} only in B, "
+        f"- {n.many(counts['matched'], 'task')} matched, {counts['only_a']} only in A, {counts['only_b']} only in B, "
         f"{counts['unpaired']} not comparable", "",
     ]  # fmt: skip
     if not comparison["like_for_like"]:

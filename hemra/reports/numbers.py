@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from typing import Any
 
-UNKNOWN = "—"
+from hemra.reports import outside
+
+UNKNOWN = outside.UNKNOWN
+plain = outside.plain
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -65,9 +66,14 @@ def count(value: float | None) -> str:
     return f"{value:.0f}"
 
 
-def total(sum_: float | None, unknown: int) -> str:
+def many(number: int, noun: str) -> str:
+    """A number of things: `1 task`, `3 tasks`, `2 harnesses`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def total(sum_: float | None, lower_bound: bool) -> str:
     """A sum with `+` where some of it is not known."""
-    return UNKNOWN if sum_ is None else count(sum_) + ("+" if unknown else "")
+    return UNKNOWN if sum_ is None else count(sum_) + ("+" if lower_bound else "")
 
 
 def money(usd: float | None, lower_bound: bool = False) -> str:
@@ -89,20 +95,6 @@ def short_digest(digest: str | None) -> str:
         return UNKNOWN
     prefix, colon, hexadecimal = digest.rpartition(":")
     return plain(f"{prefix}{colon}{hexadecimal[:12]}")
-
-
-_ODD = re.compile("[^\n\t -~\u00a0-\U0010ffff]")
-
-
-def plain(value: Any) -> str:
-    """Text from outside on one line, without what a terminal obeys or what reorders the text around it."""
-    if value is None:
-        return UNKNOWN
-    text = _ODD.sub(lambda m: f"\\x{ord(m.group()):02x}", str(value))
-    text = "".join(
-        f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cf", "Cs", "Zl", "Zp") else c for c in text
-    )
-    return " ".join(text.split())
 
 
 def shortened(text: str, limit: int) -> str:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hemra.reports.outside import visible
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -20,6 +22,8 @@ WIDTH = 100
 MAX_WIDTH = 140
 MIN_WIDTH = 60
 
+#: What rich writes to begin and to end a colour.
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 #: Blanks at a line's end, also between the codes that begin and end a colour.
 _TRAILING = re.compile(r"(?: |\x1b\[[0-9;]*m)+$")
 
@@ -33,11 +37,12 @@ def wants_colour() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def page_width() -> int:
-    """Columns to use on stdout."""
-    if not sys.stdout.isatty():
+def page_width(most: int | None = MAX_WIDTH) -> int:
+    """Columns to use on stdout, at most `most` (None: all): COLUMNS, the terminal's, or 100 without either."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdecimal():
         return WIDTH
-    return max(MIN_WIDTH, min(MAX_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return max(MIN_WIDTH, columns if most is None else min(most, columns))
 
 
 def write(parts: Sequence[RenderableType], *, width: int | None, colour: bool | None) -> str:
@@ -53,12 +58,11 @@ def write(parts: Sequence[RenderableType], *, width: int | None, colour: bool | 
     )  # fmt: skip
     for part in parts:
         console.print(part)
-    return (
-        "\n".join(
-            _TRAILING.sub(lambda m: m[0].replace(" ", ""), row) for row in out.getvalue().splitlines()
-        ).strip("\n")
-        + "\n"
-    )
+    text = out.getvalue()
+    pieces = _COLOUR.split(text) if colour else [text]
+    text = "".join(piece if colour and _COLOUR.fullmatch(piece) else visible(piece) for piece in pieces)
+    rows = (_TRAILING.sub(lambda m: m[0].replace(" ", ""), row) for row in text.split("\n"))
+    return "\n".join(rows).strip("\n") + "\n"
 
 
 def line(*pieces: tuple[str, str]) -> Text:
@@ -67,7 +71,7 @@ def line(*pieces: tuple[str, str]) -> Text:
 
     made = Text()
     for text, style in pieces:
-        made.append(text, style=style)
+        made.append(visible(text), style=style)
     return made
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from hemra.reports.outside import json_text
+
 Row = dict[str, Any]
 Format = Literal["text", "json", "md", "csv"]
 
@@ -29,7 +31,7 @@ def render_report(
 
             return report_csv(report)
         case "json":
-            return _json(report)
+            return json_text(report)
     raise ValueError(f"no report format {format!r}; there are text, json, md and csv")
 
 
@@ -51,11 +53,5 @@ def render_compare(
 
             return compare_csv(comparison)
         case "json":
-            return _json(comparison)
+            return json_text(comparison)
     raise ValueError(f"no comparison format {format!r}; there are text, json, md and csv")
-
-
-def _json(value: Row) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hemra.reports.outside import visible
 from projections.export import csv_bytes
 
 Row = dict[str, Any]
@@ -33,7 +34,7 @@ def report_csv(report: Row) -> str:
                     "cost_unknown_trials": cell["cost_unknown"],
                 }
             )
-    return csv_bytes(rows).decode()
+    return _csv(rows)
 
 
 def compare_csv(comparison: Row) -> str:
@@ -52,4 +53,10 @@ def compare_csv(comparison: Row) -> str:
     left_out += [(task, "only B") for task in comparison["only_b"]]
     columns = ("a_scored", "a_passed", "a_mean", "b_scored", "b_passed", "b_mean", "difference")
     rows += [{"task": task, "pairing": why, **dict.fromkeys(columns)} for task, why in left_out]
-    return csv_bytes(sorted(rows, key=lambda row: row["task"])).decode()
+    return _csv(sorted(rows, key=lambda row: row["task"]))
+
+
+def _csv(rows: list[Row]) -> str:
+    """The rows, their texts such that a terminal or a spreadsheet shows them and obeys nothing."""
+    shown = [{k: visible(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]
+    return csv_bytes(shown).decode()

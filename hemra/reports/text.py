@@ -64,8 +64,8 @@ def _header(report: Row) -> list[RenderableType]:
     )
     version = n.plain((report["hemra"] or {}).get("version"))
     shape = (
-        f"{_many(dataset['tasks'], 'task')} × {_many(len(report['harnesses']), 'harness')} × "
-        f"{_many(report['attempts'], 'attempt')} = {_many(report['planned'], 'trial')}"
+        f"{n.many(dataset['tasks'], 'task')} × {n.many(len(report['harnesses']), 'harness')} × "
+        f"{n.many(report['attempts'], 'attempt')} = {n.many(report['planned'], 'trial')}"
     )
     incomplete = "" if report["complete"] else f", {report['scored']} of {report['planned']} trials scored"
     style = STATUS_STYLE.get(status, "")
@@ -74,13 +74,8 @@ def _header(report: Row) -> list[RenderableType]:
              (status, f"bold {style}"), (incomplete, "yellow")),
         line((f"{n.plain(dataset['name'])} ({n.short_digest(dataset['digest'])}) · {shape}", "")),
         line((f"{n.moment(report['started'])} · {took} · sandbox {n.plain(report['sandbox'])} · "
-               f"{_many(report['jobs'], 'job')} · hemra {version}", "dim")),
+               f"{n.many(report['jobs'], 'job')} · hemra {version}", "dim")),
     ]  # fmt: skip
-
-
-def _many(count: int, noun: str) -> str:
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{count} {noun if count == 1 else plural}"
 
 
 def _warnings(report: Row) -> list[RenderableType]:
@@ -108,8 +103,8 @@ def _harnesses(report: Row, names: dict[str, str], width: int) -> list[Renderabl
         tokens, retries = h["tokens"], h["retries"]["tries"]
         took.add_row(
             name, n.duration(h["agent_ns"]["median"]), n.duration(h["agent_ns"]["p90"]),
-            n.total(tokens["input"]["sum"], tokens["input"]["unknown"]),
-            n.total(tokens["output"]["sum"], tokens["output"]["unknown"]),
+            n.total(tokens["input"]["sum"], tokens["input"]["lower_bound"]),
+            n.total(tokens["output"]["sum"], tokens["output"]["lower_bound"]),
             n.money(h["cost"]["usd"], h["cost"]["lower_bound"]), n.count(h["tool_calls"]),
             line((str(retries), "yellow" if retries else "dim")),
         )  # fmt: skip
@@ -244,7 +239,7 @@ def _not_scored(report: Row) -> list[RenderableType]:
     left = len(missing) - len(told[:MAX_LISTED])
     if left:
         rest = ", ".join(
-            f"{count} {words.result_label(result)}"
+            f"{count} {n.plain(words.result_label(result))}"
             for result, count in _tally(m["result"] for m in missing if m not in told[:MAX_LISTED])
         )
         parts.append(
@@ -261,7 +256,7 @@ def _tally(results: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def _why(missing: Row) -> str:
-    why = words.result_label(missing["result"])
+    why = n.plain(words.result_label(missing["result"]))
     if missing["reason"]:
         why += f": {n.plain(missing['reason'])}"
     if missing["score_status"] and missing["result"] not in ("verifier_error", "skipped"):
@@ -294,7 +289,7 @@ def _not_enforced(report: Row) -> list[RenderableType]:
             )
         parts += [heading(f"What the sandbox ({n.plain(report['sandbox'])}) did not fully hold"), rows]
     if report["flags"]:
-        flags = ", ".join(f"{n.plain(f['flag'])} ({_many(f['count'], 'trial')})" for f in report["flags"])
+        flags = ", ".join(f"{n.plain(f['flag'])} ({n.many(f['count'], 'trial')})" for f in report["flags"])
         parts += [heading("Flags"), line((flags, ""))]
     return parts
 

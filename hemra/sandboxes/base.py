@@ -17,7 +17,8 @@ from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Enforcement, LimitFired
 from hemra.errors import HemraError
 
-#: Environment variable that marks every process of a trial: `<run>/<trial>.<try>/<random>`.
+#: Environment variable that marks every process of a trial, `<run>/<trial>.<try>/<random>`, and of a task's own
+#: code, `code-<pid>/<random>`: their folder in the scratch folder first.
 MARKER = "HEMRA_TRIAL_TOKEN"
 
 #: What every sandbox says about itself, in this order.
@@ -88,10 +89,12 @@ class ExecResult:
     moment when it said that it was done. `leftover_processes` outlived it and were ended. Flags:
 
     - `hang_after_result`: it said that it was done and did not exit
+    - `slow_exit`: it said that it was done and took more than a second to exit
     - `stopped`: `Sandbox.stop` ended it
     - `stdin_unread`: it ended or was ended before all of its stdin could be written
     - `no_output`: it was stopped for its time and had printed nothing at all
-    - `file_size_limit`: it was ended by the kernel for writing a file past the limit
+    - `file_size_limit`: it or a process below it was seen to be ended by the kernel for writing a file past
+      the limit; `limit` names it too when it was the program itself
     - `launcher_lost`: the process that watched it was killed, so how it ended is not known
     - `output_held_open`: something that could not be ended still holds its output open
     - `unkillable_processes`: something did not end even by SIGKILL

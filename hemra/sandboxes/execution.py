@@ -26,6 +26,8 @@ from hemra.telemetry.sampler import TreeSampler
 
 #: How long a launcher may take for an order beyond the grace; it gives up by itself after 10 s.
 UNANSWERED_SECONDS = 15.0
+#: A program that says that it is done and takes longer than this to exit is worth a flag. Nanoseconds.
+SLOW_EXIT_NS = 1_000_000_000
 
 
 class Execution:
@@ -46,7 +48,7 @@ class Execution:
         self._ordered = asyncio.Event()
         self._failure: Exception | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._started_at = 0.0
+        self._started_ns = 0
         self.killed = 0
         self.over = asyncio.Event()
 
@@ -124,7 +126,7 @@ class Execution:
     async def _supervise(self, program: Launched, started: object, on_start: OnStart) -> None:
         """From the start of the program. `started` is no Started when it killed its launcher at once."""
         self._result.started = True
-        self._started_at = time.monotonic()
+        self._started_ns = started.mono if isinstance(started, Started) else time.monotonic_ns()
         sampler = TreeSampler(program.launcher_pid)
         unanswered = self._spawn(self._watch_order, program)
         if self._pid:
@@ -192,7 +194,7 @@ class Execution:
         self.stop(at_once=not out_of_time)
 
     def _said_done(self) -> None:
-        self._result.ended_ns = int((time.monotonic() - self._started_at) * 1e9)
+        self._result.ended_ns = max(0, time.monotonic_ns() - self._started_ns)
         self._spawn(self._watch_hang)
 
     async def _watch_hang(self) -> None:
@@ -231,11 +233,18 @@ class Execution:
             self._output.counts["stdout"],
             self._output.counts["stderr"],
         )
-        result.duration_ns = int((time.monotonic() - self._started_at) * 1e9)
+        result.duration_ns = max(0, time.monotonic_ns() - self._started_ns)
         result.peak_memory_bytes = sampler.peak_bytes
         if isinstance(started, Started) and isinstance(exited, Exited):
             result.duration_ns = exited.mono - started.mono
             self._set_status(exited.status)
+        if result.ended_ns is not None:
+            result.ended_ns = min(result.ended_ns, result.duration_ns)
+            if (
+                result.duration_ns - result.ended_ns > SLOW_EXIT_NS
+                and "hang_after_result" not in result.flags
+            ):
+                self._flag("slow_exit")
         if isinstance(done, Done):
             self._set_use(done)
         else:
@@ -248,9 +257,19 @@ class Execution:
         if os.WIFSIGNALED(status):
             self._result.exit_signal = os.WTERMSIG(status)
             if self._result.exit_signal == signal.SIGXFSZ:
-                self._flag("file_size_limit")
+                self._wrote_too_much()
         else:
             self._result.exit_code = os.WEXITSTATUS(status)
+            # How a shell tells that its last command was ended so.
+            if self._limits.file_bytes is not None and self._result.exit_code == 128 + signal.SIGXFSZ:
+                self._flag("file_size_limit")
+
+    def _wrote_too_much(self) -> None:
+        """The kernel ended the program itself; what it was about to write is not known beyond the limit."""
+        self._flag("file_size_limit")
+        limit = self._limits.file_bytes
+        if limit is not None and self._result.limit is None:
+            self._result.limit = LimitFired(name="file_bytes", value=limit, measured=limit, unit="bytes")
 
     def _set_use(self, done: Done) -> None:
         result = self._result
@@ -259,6 +278,8 @@ class Execution:
         self.killed += done.killed
         if done.alive:
             self._flag("unkillable_processes")
+        if done.oversized:
+            self._flag("file_size_limit")
         # The kernel lets a new program begin with its launcher's peak, so a smaller one says nothing.
         if done.peak_bytes > done.own_peak_bytes:
             result.peak_memory_bytes = max(done.peak_bytes, result.peak_memory_bytes or 0)

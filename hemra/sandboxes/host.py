@@ -46,7 +46,7 @@ class HostSandbox:
     async def create(self) -> None:
         """Make the folders; become the one who inherits orphans. Raises SandboxError."""
         become_subreaper()
-        self._scratch.create()
+        await asyncio.to_thread(self._scratch.create)
 
     def enforcement(self) -> dict[str, Enforcement]:
         """How each limit and isolation is held here."""

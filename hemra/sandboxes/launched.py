@@ -35,11 +35,13 @@ class Exited:
 
 @dataclass(frozen=True)
 class Done:
-    """Everything below the launcher is gone, `alive` excepted. Peaks in bytes, CPU in ns."""
+    """Everything below the launcher is gone, `alive` excepted. `oversized` children wrote too large a file.
+    Peaks in bytes, CPU in ns."""
 
     leftover: int
     killed: int
     alive: int
+    oversized: int
     peak_bytes: int
     own_peak_bytes: int
     cpu_ns: int
@@ -64,8 +66,16 @@ class Launched:
         self.failure: str | None = None
 
     @classmethod
-    async def start(cls, spec: ExecSpec, *, file_bytes: int | None, processes: int | None) -> Launched:
-        """Start the launcher. Raises StartFailed when not even that is possible."""
+    async def start(
+        cls,
+        spec: ExecSpec,
+        *,
+        file_bytes: int | None = None,
+        processes: int | None = None,
+        pass_fds: tuple[int, ...] = (),
+    ) -> Launched:
+        """Start the launcher; the program gets `pass_fds` too. Raises StartFailed when not even that is
+        possible."""
         ends = OpenEnds()
         report_read, report_write = ends.pipe()
         control_read, control_write = ends.pipe()
@@ -88,7 +98,7 @@ class Launched:
                 stderr=theirs["stderr"],
                 cwd=spec.cwd,
                 env=spec.env,
-                pass_fds=(report_write, control_read),
+                pass_fds=(report_write, control_read, *pass_fds),
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

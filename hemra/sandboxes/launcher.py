@@ -11,10 +11,11 @@ On `report` it writes one line a fact:
     started <pid> <monotonic ns>
     failed <errno> <text>                       the program could not be started; nothing else follows
     exited <wait status> <monotonic ns>         of the program itself
-    done <leftover> <killed> <alive> <peak bytes> <own peak bytes> <cpu ns>
+    done <leftover> <killed> <alive> <oversized> <peak bytes> <own peak bytes> <cpu ns>
 
 `leftover` counts processes still alive a moment after the program had ended, `killed` those that needed
-SIGKILL, `alive` those that even that did not end. On `control` it reads `T` (end all, with grace) and `K`
+SIGKILL, `alive` those that even that did not end; `oversized` those of its children that the kernel ended
+for writing a file past the limit, the program not counted. On `control` it reads `T` (end all, with grace) and `K`
 (end all at once); the end of `control` means that the engine is gone and counts as `K`.
 
 On Linux it is a child subreaper: whatever the program starts, by whatever double fork or new session, ends
@@ -166,6 +167,7 @@ class Launcher:
         self.control_open = True
         self.order = ""  # "", "T" or "K"
         self.wake_fd = -1
+        self.oversized = 0
 
     def report(self, *words: object) -> None:
         """Write one line to the engine."""
@@ -214,6 +216,8 @@ class Launcher:
             if pid == self.pid and self.status is None:
                 self.status = status
                 self.report("exited", status, time.monotonic_ns())
+            elif os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXFSZ:
+                self.oversized += 1
 
     def living(self) -> list[tuple[int, int]]:
         """Descendants that have not ended, as (pid, process group)."""
@@ -311,7 +315,7 @@ def main() -> None:
         os.dup2(null, fd)  # only the program and what it starts hold its output open
     launcher.watch()
     counts = launcher.clean()
-    launcher.report("done", *counts, *usage(own_peak))
+    launcher.report("done", *counts, launcher.oversized, *usage(own_peak))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,24 @@
-"""Clears away what an engine that died left behind: its trials' processes and folders."""
+"""Clears away what processes of ours that died left behind: trials' processes and folders."""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from hemra.sandboxes.base import SandboxError
 from hemra.sandboxes.leftovers import end_marked
-from hemra.sandboxes.scratch import owner_lives, remove, scratch_root
+from hemra.sandboxes.scratch import leftovers, owner_lives, remove_leftover, scratch_root
 
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """How many processes were ended (and could not be), and which trial folders were removed."""
+    """How many processes were ended (and could not be), which folders were removed, and why others were not."""
 
     processes: int
     alive: int
     folders: list[Path]
+    problems: list[str] = field(default_factory=list)
 
 
 def reclaim(run: str, root: Path | None = None) -> Reclaimed:
@@ -26,23 +28,57 @@ def reclaim(run: str, root: Path | None = None) -> Reclaimed:
     at any time. `root` is the parent of the scratch folders, by default the folder for temporary files.
     Blocks until the processes are gone. Raises SandboxError when a folder cannot be removed.
     """
-    base = scratch_root(root or Path(tempfile.gettempdir()))
+    base = _base(root)
     prefix = f"{run}/"
 
     def abandoned(token: str) -> bool:
-        if not token.startswith(prefix):
-            return False
-        folder = base / run / token.removeprefix(prefix).partition("/")[0]
-        return not owner_lives(folder)
+        return token.startswith(prefix) and not owner_lives(_folder_of(base, token))
 
     killed, alive = end_marked(abandoned)
-    removed = []
-    folder = base / run
-    if folder.is_dir() and not folder.is_symlink():
-        for trial in sorted(folder.iterdir()):
-            if trial.is_dir() and not trial.is_symlink() and not owner_lives(trial):
-                remove(base, trial)
-                removed.append(trial)
-        if not any(folder.iterdir()):
-            folder.rmdir()
+    removed, problems = _remove(base, leftovers(base, run))
+    if problems:
+        raise SandboxError("; ".join(problems))
     return Reclaimed(processes=killed, alive=alive, folders=removed)
+
+
+def reclaim_all(root: Path | None = None) -> Reclaimed:
+    """The same for whatever is left below `root`, of any run and of task code. Raises nothing.
+
+    Only what has a folder there counts: a process without one may belong to an engine that lives and has
+    its folders elsewhere.
+    """
+    base = _base(root)
+    found = leftovers(base)
+    if not found:
+        return Reclaimed(0, 0, [])
+    dead = set(found)
+
+    def abandoned(token: str) -> bool:
+        folder = _folder_of(base, token)
+        return folder in dead and not owner_lives(folder)
+
+    killed, alive = end_marked(abandoned)
+    removed, problems = _remove(base, found)
+    return Reclaimed(killed, alive, removed, problems)
+
+
+def _base(root: Path | None) -> Path:
+    return scratch_root(root or Path(tempfile.gettempdir()))
+
+
+def _folder_of(base: Path, token: str) -> Path:
+    """Where the trial of a marker `<run>/<trial>.<try>/<random>` has its folder."""
+    run, _, rest = token.partition("/")
+    return base / run / rest.partition("/")[0]
+
+
+def _remove(base: Path, folders: list[Path]) -> tuple[list[Path], list[str]]:
+    removed, problems = [], []
+    for folder in folders:
+        there = folder.exists()
+        try:
+            if remove_leftover(base, folder) and there:
+                removed.append(folder)
+        except (SandboxError, OSError) as error:
+            problems.append(str(error))
+    return removed, problems

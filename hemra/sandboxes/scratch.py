@@ -1,10 +1,12 @@
-"""The folders of a trial on this machine: made where no checkout is, removed whatever is in them.
+"""Folders on this machine that are there only while their maker lives, and how they are removed.
 
-    <root>/hemra-<uid>/<run>/<trial>.<try>/{workspace,home,tmp,harness,owner}
+    <root>/hemra-<uid>/<run>/<trial>.<try>/{workspace,home,tmp,harness}     a trial's
+    <root>/hemra-<uid>/<purpose>-<pid>/<random>                             any other
+    <either>.owner                                                          beside each
 
-`owner` is locked by the engine for as long as it lives; a folder whose owner is not locked is a leftover of
-an engine that died. Removal never follows a symbolic link, needs no recursion however deep the folders are,
-and touches nothing that is not such a trial's folder.
+The owner file is locked by the maker for as long as it lives; a folder whose owner is not locked is a leftover
+of a process that died. Folders are made and removed by whoever holds that lock. Removal never follows a
+symbolic link, needs no recursion however deep the folders are, and touches nothing that is not such a folder.
 """
 
 from __future__ import annotations
@@ -14,13 +16,21 @@ import errno
 import fcntl
 import os
 import re
+import secrets
 import shutil
 import stat
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from hemra.sandboxes.base import SandboxError
 
 PARTS = ("workspace", "home", "tmp", "harness")
+OWNER = ".owner"
+#: How long making a folder is tried again while others remove what is around it.
+PATIENCE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.002
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -36,7 +46,8 @@ def _checked_name(name: str) -> str:
 
 
 def _own_folder(path: Path) -> None:
-    """Make a folder that only this user may enter, or check that it is one."""
+    """Make a folder that only this user may enter, or check that it is one. FileNotFoundError when what it
+    is to be in is gone."""
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
@@ -47,6 +58,8 @@ def _own_folder(path: Path) -> None:
             ) from None
         if stat.S_IMODE(found.st_mode) != 0o700:
             path.chmod(0o700)
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise SandboxError(f"cannot make {path}: {error.strerror}; set TMPDIR to another place") from error
 
@@ -59,14 +72,75 @@ def _refuse_checkout(path: Path) -> None:
             )
 
 
+class OwnedFolder:
+    """`root`/`group`/`name`, this process's from `create` to `destroy` or to its own end."""
+
+    def __init__(self, root: Path, group: str, name: str) -> None:
+        self.root = root
+        self.path = root / _checked_name(group) / _checked_name(name)
+        self._held: int | None = None
+
+    def create(self, parts: tuple[str, ...] = ()) -> None:
+        """Make it, empty but for folders `parts`. What a process that died left in its place is removed first.
+
+        The folder around it is removed by whoever is the last in it, maybe this moment: then all is made
+        again. Raises SandboxError when the place is somebody else's, in use, or cannot be written.
+        """
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                if self._try_create(parts):
+                    return
+                problem = f"{self.path} is in use by another engine that runs this trial"
+            except (FileNotFoundError, FileExistsError) as error:
+                problem = f"cannot make {self.path}: {error.strerror}; set TMPDIR to another place"
+            except OSError as error:
+                raise SandboxError(
+                    f"cannot make {self.path}: {error.strerror}; set TMPDIR to another place"
+                ) from error
+            if time.monotonic() > deadline:
+                raise SandboxError(problem)
+            time.sleep(_PAUSE_SECONDS)
+
+    def _try_create(self, parts: tuple[str, ...]) -> bool:
+        """False when it is somebody else's, perhaps only for the moment of looking at it or removing it."""
+        _own_folder(self.root)
+        _own_folder(self.path.parent)
+        lock = _lock(_owner_file(self.path), create=True)
+        if lock is None:
+            return False
+        try:
+            remove(self.root, self.path)
+            _own_folder(self.path)
+            for part in parts:
+                (self.path / part).mkdir(mode=0o700)
+        except BaseException:
+            with contextlib.suppress(SandboxError, OSError):
+                remove(self.root, self.path)
+            _let_go(self.path, lock)
+            raise
+        self._held = lock
+        return True
+
+    def destroy(self) -> None:
+        """Remove all of it, if it was made. Raises SandboxError naming what cannot be removed."""
+        held, self._held = self._held, None
+        if held is None:
+            return  # whoever has it now, it is not this one
+        try:
+            remove(self.root, self.path)
+        finally:
+            _let_go(self.path, held)
+
+
 class Scratch:
     """The folders of one try of one trial. `path` holds them all."""
 
     def __init__(self, parent: Path, run: str, trial: str, try_no: int) -> None:
         self.root = scratch_root(parent)
-        self.path = self.root / _checked_name(run) / _checked_name(f"{trial}.{try_no}")
+        self._folder = OwnedFolder(self.root, run, f"{trial}.{try_no}")
+        self.path = self._folder.path
         self.workspace, self.home, self.tmp, self.harness = (self.path / part for part in PARTS)
-        self._lock: int | None = None
 
     def create(self) -> None:
         """Make the folders, empty. What an engine that died left in this place is removed first. Raises
@@ -74,60 +148,121 @@ class Scratch:
         _refuse_checkout(self.root)
         if not self.root.parent.is_dir():
             raise SandboxError(f"{self.root.parent} is not a folder: set TMPDIR to one that can be written")
-        _own_folder(self.root)
-        _own_folder(self.path.parent)
-        if self.path.exists():
-            if owner_lives(self.path):
-                raise SandboxError(f"{self.path} is in use by another engine that runs this trial")
-            remove(self.root, self.path)
-        _own_folder(self.path)
-        self._lock = _lock_owner(self.path, create=True)
-        for part in PARTS:
-            (self.path / part).mkdir(mode=0o700)
+        self._folder.create(PARTS)
 
     def destroy(self) -> None:
         """Remove all of it. Raises SandboxError naming what cannot be removed."""
-        try:
-            remove(self.root, self.path)
-        finally:
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
-        with contextlib.suppress(OSError):
-            self.path.parent.rmdir()  # the run's folder, when this was its last trial
+        self._folder.destroy()
 
 
-def _lock_owner(path: Path, *, create: bool) -> int | None:
-    """The owner file, open and locked, or None when somebody else holds it or it is not there."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+@contextlib.contextmanager
+def private_folder(purpose: str) -> Iterator[Path]:
+    """An empty folder of this user's for `purpose`, removed at the end.
+
+    When this process dies before that, the next engine removes it. Raises SandboxError when it cannot be made;
+    what cannot be removed at the end stays.
+    """
+    root = scratch_root(Path(tempfile.gettempdir()))
+    folder = OwnedFolder(root, f"{purpose}-{os.getpid()}", secrets.token_hex(8))
+    folder.create()
     try:
-        fd = os.open(path / "owner", flags, 0o600)
-    except OSError:
-        return None
+        yield folder.path
+    finally:
+        with contextlib.suppress(SandboxError, OSError):
+            folder.destroy()
+
+
+def _owner_file(path: Path) -> Path:
+    return path.with_name(path.name + OWNER)
+
+
+def _lock(name: Path, *, create: bool) -> int | None:
+    """The owner file `name`, open and locked, or None when somebody else holds it. FileNotFoundError when it,
+    or with `create` its folder, is not there; other OSErrors when it cannot be opened."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    fd = os.open(name, flags, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        # Whoever held it may have removed it between the two: then it locks nothing any more.
+        if os.path.samestat(os.fstat(fd), os.lstat(name)):
+            return fd
+    except (BlockingIOError, FileNotFoundError):
         os.close(fd)
         return None
-    return fd
+    except OSError:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return None
+
+
+def _let_go(path: Path, lock: int) -> None:
+    """Give up a folder, which is gone, or stays as a leftover for the next one to remove."""
+    with contextlib.suppress(OSError):
+        if not os.path.lexists(path):
+            _owner_file(path).unlink()
+    os.close(lock)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()  # the folder around it, when it was the last in it
 
 
 def owner_lives(path: Path) -> bool:
-    """Whether the engine that made this trial's folder is still alive."""
-    if not (path / "owner").exists():
+    """Whether the process that made this folder is still alive."""
+    try:
+        lock = _lock(_owner_file(path), create=False)
+    except FileNotFoundError:
         return False
-    fd = _lock_owner(path, create=False)
-    if fd is None:
+    except OSError:
+        return True  # not to be told: better a leftover than the folder of a trial that runs
+    if lock is None:
         return True
-    os.close(fd)
+    os.close(lock)
     return False
 
 
-def remove(root: Path, path: Path) -> None:
-    """Remove a trial's folder, `root`/<run>/<trial>.<try>, and all in it. No error when it is not there.
+def leftovers(root: Path, group: str | None = None) -> list[Path]:
+    """Folders in `root`, or only those in `root`/`group`, whose makers are dead, sorted. They may be gone already:
+    then it is their owner file that is left."""
+    found: set[Path] = set()
+    for folder in [root / group] if group is not None else _folders(root):
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(folder):
+                if entry.name.endswith(OWNER):
+                    found.add(folder / entry.name.removesuffix(OWNER))
+                elif entry.is_dir(follow_symlinks=False):
+                    found.add(folder / entry.name)
+    return sorted(path for path in found if not owner_lives(path))
 
-    Raises SandboxError when `path` is anything else, or names what could not be removed.
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        with os.scandir(root) as entries:
+            return [root / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def remove_leftover(root: Path, path: Path) -> bool:
+    """Remove a folder, `root`/<group>/<name>, whose maker is dead. False when it lives, and nothing is done.
+
+    Raises SandboxError as `remove`.
     """
+    _check_place(root, path)
+    try:
+        lock = _lock(_owner_file(path), create=True)
+    except OSError:
+        return False
+    if lock is None:
+        return False
+    try:
+        remove(root, path)
+    finally:
+        _let_go(path, lock)
+    return True
+
+
+def _check_place(root: Path, path: Path) -> bool:
+    """Whether there is something at `path`. Raises SandboxError when that is none of our folders."""
     if path.parent.parent != root or not root.name.startswith("hemra-"):
         raise SandboxError(f"refusing to remove {path}: it is not a trial's folder below {root}")
     for folder in (root, path.parent, path):
@@ -135,7 +270,17 @@ def remove(root: Path, path: Path) -> None:
             if not stat.S_ISDIR(folder.lstat().st_mode):
                 raise SandboxError(f"refusing to remove {path}: {folder} is not a folder")
         except FileNotFoundError:
-            return
+            return False
+    return True
+
+
+def remove(root: Path, path: Path) -> None:
+    """Remove a trial's folder, `root`/<run>/<trial>.<try>, and all in it. No error when it is not there.
+
+    Raises SandboxError when `path` is anything else, or names what could not be removed.
+    """
+    if not _check_place(root, path):
+        return
     if not shutil.rmtree.avoids_symlink_attacks:
         shutil.rmtree(path)
         return

@@ -2,7 +2,8 @@
 
     {"status": "PASS" | "FAIL" | "SKIPPED" | "VERIFIER_ERROR",
      "reason": text (optional),
-     "score": a finite number in [0, 1] (optional; PASS without one is 1.0, FAIL without one 0.0),
+     "score": a finite number in [0, 1] (optional; PASS without one is 1.0, FAIL without one 0.0;
+              PASS with 0 and FAIL with 1 are contradictions),
      "details": any JSON (optional)}
 
 SKIPPED and VERIFIER_ERROR have no score: it is null. Anything outside this is a VERIFIER_ERROR that
@@ -68,8 +69,8 @@ def _score(status: str, score: Any) -> float | None:
         raise ContractError(f"the verifier's score must be a number, not {_kind(score)}")
     if not (isinstance(score, int) or math.isfinite(score)) or not 0 <= score <= 1:
         raise ContractError(f"the verifier's score must be in [0, 1], not {score!r:.40}")
-    if status == FAIL and score == 1:
-        raise ContractError("the verifier's result contradicts itself: FAIL with the full score 1")
+    if (status, score) in ((FAIL, 1), (PASS, 0)):
+        raise ContractError(f"the verifier's result contradicts itself: {status} with the score {score:g}")
     return float(score) if status in (PASS, FAIL) else None
 
 

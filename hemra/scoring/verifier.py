@@ -10,6 +10,7 @@ from hemra.datasets.model import Task
 from hemra.datasets.prepare import pinned_bytes
 from hemra.datasets.taskcode import run_task_code
 from hemra.errors import DatasetChanged
+from hemra.sandboxes.base import SandboxError
 from hemra.scoring.contract import ContractError, Score, check, failed
 
 FILE = "verifier.py"
@@ -28,7 +29,7 @@ async def score(task: Task, workspace: Path, trace: dict[str, Any], timeout_s: f
         ran = await run_task_code(source, f"{FILE}:verify", workspace, trace, timeout_s=limit)
     except DatasetChanged as error:
         return failed(str(error), time.monotonic_ns() - started)
-    except OSError as error:
+    except (OSError, SandboxError) as error:
         return failed(f"the verifier could not be started: {error}", time.monotonic_ns() - started)
     if ran.error:
         return failed(f"the verifier {ran.error}", ran.duration_ns, raw=ran.text, printed=ran.printed)

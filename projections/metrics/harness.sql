@@ -6,10 +6,11 @@
 -- input, cache_read, output, reasoning   tokens: sums over the trials that told; <name>_known counts those
 -- cost_usd                   sum of what is known; null where no trial told
 -- cost_known, cost_unknown   started trials
--- cost_partial               trials whose own cost is a lower bound
+-- cost_partial, usage_partial   trials whose own cost, whose own tokens are a lower bound
 -- agent_median_ns, agent_p90_ns   harness process, linear quantiles over agent_measured trials
 -- started                    trials that were started at least once
--- tool_calls, model_calls    of the tries that count; null where no word of any conversation was recorded
+-- tool_calls, model_calls    of the tries that count; null where no trial's kind of harness tells them, and
+--                            for tool calls where no word of any conversation was recorded
 -- retried                    tries that were superseded
 -- retried_ns, retried_cost_usd    what is known of their time and cost
 WITH superseded AS (
@@ -53,10 +54,12 @@ SELECT
     CAST(quantile_cont(t.agent_ns, 0.5) AS BIGINT) AS agent_median_ns,
     CAST(quantile_cont(t.agent_ns, 0.9) AS BIGINT) AS agent_p90_ns,
     count(t.agent_ns) AS agent_measured,
-    CASE WHEN sum(t.tool_calls + t.model_calls + t.messages) > 0
+    count(*) FILTER (t.usage_partial) AS usage_partial,
+    -- A program that speaks the protocol and said nothing at all told nothing of its calls either.
+    CASE WHEN h.harness_kind IN ('oracle', 'nop')
+        OR sum(t.messages + coalesce(t.tool_calls, 0) + coalesce(t.model_calls, 0)) > 0
         THEN CAST(sum(t.tool_calls) AS BIGINT) END AS tool_calls,
-    CASE WHEN sum(t.tool_calls + t.model_calls + t.messages) > 0
-        THEN CAST(sum(t.model_calls) AS BIGINT) END AS model_calls,
+    CAST(sum(t.model_calls) AS BIGINT) AS model_calls,
     coalesce(any_value(s.retried), 0) AS retried,
     any_value(s.retried_ns) AS retried_ns,
     any_value(s.retried_cost_usd) AS retried_cost_usd

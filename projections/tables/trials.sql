@@ -14,7 +14,9 @@
 -- flags, limit_fired, phases, limits, not_enforced   JSON; limit_fired is null where no limit ended it
 -- exit_code, exit_signal
 -- duration_ns, agent_ns      whole trial (last try), harness process alone; monotonic clock
--- input_tokens … cost_usd, cost_partial, model_calls, tool_calls, messages   of the try that counts
+-- input_tokens … cost_usd, model_calls, tool_calls, messages   of the try that counts; calls are null where
+--                            the kind of harness cannot tell them (`command` tells no tool calls)
+-- cost_partial, usage_partial   cost_usd, the tokens are lower bounds: some of it was not told
 -- first_seq, last_seq        events of the try that counts: last_seq is its trial.finished
 WITH queued AS (
     SELECT * FROM (
@@ -34,6 +36,7 @@ planned AS (
         coalesce(q.data ->> '$.task_digest', p.task_digest) AS task_digest,
         coalesce(q.data ->> '$.scorer_digest', p.scorer_digest) AS scorer_digest,
         coalesce(CAST(q.data ->> '$.attempt' AS BIGINT), p.attempt) AS attempt,
+        p.harness_kind,
         p.harness_no,
         p.task_no
     FROM plan AS p
@@ -72,7 +75,14 @@ joined AS (
             AND coalesce(CAST(f.data ->> '$.scored' AS BOOLEAN), false)
             AND f.data ->> '$.reward' IS NOT NULL AS scored,
         t.agent_ns, t.input_tokens, t.cache_read_tokens, t.cache_write_tokens, t.output_tokens,
-        t.reasoning_tokens, t.cost_usd, t.cost_partial, t.model_calls, t.tool_calls, t.messages,
+        t.reasoning_tokens, t.cost_usd,
+        t.cost_usd IS NOT NULL AND (t.cost_partial OR list_contains(
+            CAST(f.data -> '$.flags' AS VARCHAR[]), 'cost_partial')) AS cost_partial,
+        list_contains(CAST(f.data -> '$.flags' AS VARCHAR[]), 'usage_partial') AS usage_partial,
+        -- Nothing recorded means nothing done only where the kind of harness tells what it does.
+        CASE WHEN t.model_calls > 0 OR p.harness_kind IN ('oracle', 'nop') THEN t.model_calls END AS model_calls,
+        CASE WHEN t.tool_calls > 0 OR p.harness_kind <> 'command' THEN t.tool_calls END AS tool_calls,
+        t.messages,
         CASE
             WHEN f.seq IS NOT NULL THEN 'finished'
             WHEN t.first_seq IS NOT NULL
@@ -135,6 +145,7 @@ SELECT
     reasoning_tokens,
     cost_usd,
     coalesce(cost_partial, false) AS cost_partial,
+    coalesce(usage_partial, false) AS usage_partial,
     model_calls,
     tool_calls,
     messages,

@@ -168,6 +168,48 @@ def test_a_credential_in_the_file_is_told(tmp_path: Path) -> None:
     assert key not in " ".join(found)
 
 
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"settings": {"api_key": "abc123"}}, "settings.api_key (by its name)"),
+        ({"settings": {"a": [{"clientSecret": "x"}]}}, "settings.a[0].clientSecret (by its name)"),
+        ({"settings": {"password": 12345}}, "settings.password (by its name)"),
+        ({"settings": {"proxy": "http://me:hunter2@proxy:80"}}, "settings.proxy"),
+        ({"settings": {"headers": {"Authorization": "Bearer abcdefgh"}}}, "settings.headers.Authorization"),
+        ({"settings": {"keys": {"ghp_" + "a1b2c3" * 6: True}}}, "settings.keys.(a key)"),
+        ({"settings": {"extra": ["--token", "abc"]}}, "settings.extra[1] (by its name)"),
+        ({"command": ["echo", "--api-key", "abc"]}, "command[2] (by its name)"),
+        ({"command": ["echo", "--api-key=abc"]}, "command[1] (by its name)"),
+        ({"command": ["sh", "-c", "API_KEY=abc echo x"]}, "command[2] (by its name)"),
+        ({"command": ["sh", "-c", "echo --password hunter2"]}, "command[2] (by its name)"),
+        ({"command": ["echo", "AKIAIOSFODNN7EXAMPLE"]}, "command[1]"),
+        ({"version_command": ["echo", "--token=abc"]}, "version_command[1] (by its name)"),
+    ],
+)
+def test_what_is_named_or_looks_like_a_credential_is_told(
+    tmp_path: Path, fields: dict[str, Any], where: str
+) -> None:
+    """A password in a setting or a flag is recorded by value, in every run of that harness."""
+    found = harness(tmp_path, **fields).problems()
+    assert found == [f"{where} looks like a credential and would be recorded; pass it by env as $NAME"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"settings": {"max_tokens": 4096, "tokenizer": "cl100k", "eos_token": "x", "stop-token": "y"}},
+        {"settings": {"token_file": "/run/x", "api_key": "OPENAI_API_KEY", "api_key_env": "X", "key": "value"}},
+        {"settings": {"password": None, "secret": True, "token": "", "apiKey": "$NAME", "monkey": "banana"}},
+        {"command": ["echo", "--max-tokens", "9", "--token", "{home}/x", "--password", "--verbose"]},
+        {"command": ["sh", "-c", 'API_KEY=$X curl -H "api-key: $X" --token "$T" https://u:$PW@h']},
+        {"command": ["sh", "-c", "git -c sk-learn da39a3ee5e6b4b0d3255bfef95601890afd80709"]},
+    ],
+)
+def test_what_only_tells_where_a_credential_is_does_no_harm(tmp_path: Path, fields: dict[str, Any]) -> None:
+    """A harness that passes its key as it should could not be run."""
+    assert harness(tmp_path, **fields).problems() == []
+
+
 def test_secrets_are_what_is_passed_through_and_what_is_named_so(tmp_path: Path) -> None:
     """The engine takes these values out of everything that it records."""
     user = {"REAL_KEY": "value-of-the-key", "LANG": "C.UTF-8", "PATH": "/bin"}

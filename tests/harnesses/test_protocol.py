@@ -116,6 +116,7 @@ def test_a_sound_conversation_becomes_events() -> None:
         final_text="done",
         usage=Usage(input_tokens=15, output_tokens=2, cache_read_tokens=4, cost_usd=0.5),
         recognised=10,
+        flags=["usage_partial", "cost_partial"],
     )
 
 
@@ -338,3 +339,85 @@ def test_the_example_on_the_page_is_understood() -> None:
     _, conclusion = told(*lines)
     assert (conclusion.recognised, conclusion.unrecognised, conclusion.flags) == (6, 0, [])
     assert conclusion.final_text == "There is one file."
+
+
+def usage_lines(*lines: dict[str, Any]) -> Conclusion:
+    """What is concluded from these usage lines."""
+    return told(HELLO, *({"type": "usage"} | line for line in lines), FINAL)[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "flags"),
+    [
+        ([{"input_tokens": 5, "cost_usd": 1}, {"input_tokens": 5, "cost_usd": 1}], []),
+        ([{"input_tokens": 5}, {"input_tokens": 5}], []),
+        ([{"input_tokens": 5, "reasoning_tokens": 1}, {"input_tokens": 5}], []),
+        ([{"input_tokens": 5, "cost_usd": 1}, {"input_tokens": 5}], ["cost_partial"]),
+        ([{"input_tokens": 5, "cost_usd": 1}, {"cost_usd": 1}], ["usage_partial"]),
+        ([{"cost_usd": 1}, {"cost_usd": "free"}], ["bad_usage", "cost_partial"]),
+        ([{"output_tokens": 5}, {"output_tokens": -1}], ["bad_usage", "usage_partial"]),
+        ([{"output_tokens": math.nan}], ["bad_usage"]),
+    ],
+)
+def test_a_sum_that_is_not_the_whole_says_so(lines: list[dict[str, Any]], flags: list[str]) -> None:
+    """The cost of some calls would be shown as the cost of all."""
+    found = [flag for flag in usage_lines(*lines).flags if flag != "unknown_lines"]
+    assert found == flags
+
+
+def test_more_from_the_cache_than_at_all_is_a_contradiction() -> None:
+    """A harness that counts cached tokens apart would look cheaper than it is, and nobody would know."""
+    conclusion = usage_lines({"input_tokens": 100, "cache_read_tokens": 900})
+    assert conclusion.flags == ["bad_usage"]
+    assert conclusion.usage == Usage(input_tokens=100, cache_read_tokens=900)
+    assert usage_lines({"input_tokens": 900, "cache_read_tokens": 900}).flags == []
+
+
+def error(kind: Any, text: Any = "no") -> dict[str, Any]:
+    """An error line."""
+    return {"type": "error", "kind": kind, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("auth", "auth_error"),
+        ("quota", "quota_error"),
+        ("provider", "provider_error"),
+        ("harness", "harness_error"),
+    ],
+)
+@pytest.mark.parametrize("exit_code", [0, 1, None])
+def test_an_error_without_a_final_is_the_outcome(kind: str, outcome: str, exit_code: int | None) -> None:
+    """A key that is wrong would count as a failure of the harness, and the run would go on for hours."""
+    events, conclusion = told(HELLO, error(kind, "first"), error(kind, "401:\n no key"), exit_code=exit_code)
+    assert (conclusion.outcome, conclusion.reason) == (outcome, "401: no key")
+    assert "incomplete_stream" in conclusion.flags
+    note = of_type(events, NoteRecorded)[-1]
+    assert (note.level, note.code, note.text) == ("error", "harness_error", "401:\n no key")
+    assert note.details == {"kind": kind}
+
+
+@pytest.mark.parametrize("lines", [[error("provider"), FINAL], [FINAL, error("harness")]])
+def test_a_final_makes_an_error_a_note(lines: list[Any]) -> None:
+    """An endpoint that failed once and served then would keep a finished trial from being scored."""
+    events, conclusion = told(HELLO, *lines)
+    assert conclusion.outcome is None
+    assert any(note.code == "harness_error" for note in of_type(events, NoteRecorded))
+
+
+@pytest.mark.parametrize(
+    "line", [error("weather"), error(None), error(["auth"]), error("auth", 5), {"type": "error"}]
+)
+def test_an_error_that_cannot_be_understood_is_kept_as_it_came(line: dict[str, Any]) -> None:
+    """A misspelt kind would stop runs, or vanish."""
+    events, conclusion = told(HELLO, line)
+    assert conclusion.outcome is None
+    assert len(raw_notes(events)) == 1
+
+
+def test_a_long_error_is_whole_in_its_note_only() -> None:
+    """A page of HTML from a proxy would become the reason in every table."""
+    events, conclusion = told(HELLO, error("provider", "x" * 100_000))
+    assert conclusion.reason == "x" * 500
+    assert len(of_type(events, NoteRecorded)[-1].text) == 100_000

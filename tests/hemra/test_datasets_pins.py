@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from eventlog.reader import read
 from eventlog.store import Store
 from hemra.datasets.load import load_dataset, load_folder, select
-from hemra.datasets.pins import ensure_pinned, newest_pins, pin
-from hemra.errors import DatasetChanged, NotFound
+from hemra.datasets.pins import check_pinned, ensure_pinned, newest_pins, pin, pins_named
+from hemra.errors import DatasetChanged, NotFound, UsageError
 from tests.hemra.task_folders import make_task
 
 
@@ -33,7 +34,7 @@ def test_first_use_pins_the_whole_dataset(tmp_path: Path, store: Store) -> None:
     pinned = ensure_pinned(store, dataset, select(dataset, ["one"]))
     assert [task.id for task in pinned.tasks] == ["a/one", "a/two"]
     assert pinned.tasks[0].files == dataset.tasks[0].files
-    assert newest_pins(store) == {"set": pinned}
+    assert newest_pins(store) == {("set", str(tmp_path / "set")): pinned}
     assert ensure_pinned(store, load_folder(tmp_path / "set"), dataset.tasks) == pinned
     assert pins(store) == [dataset.digest]
 
@@ -89,7 +90,7 @@ def test_large_dataset_is_pinned_through_a_blob(tmp_path: Path, store: Store) ->
     folder = make_task(tmp_path / "set", "a/one", **many)
     dataset = load_folder(tmp_path / "set")
     ensure_pinned(store, dataset, dataset.tasks)
-    assert newest_pins(store)["set"].tasks[0].files == dataset.tasks[0].files
+    assert pins_named(store, "set")[0].tasks[0].files == dataset.tasks[0].files
     (folder / "instruction.md").write_text("Changed.\n")
     dataset = load_folder(tmp_path / "set")
     with pytest.raises(DatasetChanged, match=r"changed instruction\.md"):
@@ -111,12 +112,44 @@ def test_pinned_name_is_a_dataset_reference(
         load_dataset("sett", store)
 
 
-def test_two_folders_of_one_name_are_told_apart(tmp_path: Path, store: Store) -> None:
-    """The error would blame files that nobody touched."""
+def test_two_folders_of_one_name_are_two_datasets(tmp_path: Path, store: Store) -> None:
+    """The second folder would be refused for files that nobody touched, or take over the first one's pin."""
     make_task(tmp_path / "x/set", "a/one")
     make_task(tmp_path / "y/set", "a/one", instruction="Another task.\n")
     first, second = load_folder(tmp_path / "x/set"), load_folder(tmp_path / "y/set")
     ensure_pinned(store, first, first.tasks)
-    with pytest.raises(DatasetChanged) as caught:
-        ensure_pinned(store, second, second.tasks)
-    assert f"(from {tmp_path / 'x/set'})" in str(caught.value)
+    ensure_pinned(store, second, second.tasks)
+    assert [p.source for p in pins_named(store, "set")] == [first.source, second.source]
+    assert check_pinned(store, first, first.tasks) != check_pinned(store, second, second.tasks)
+    with pytest.raises(UsageError, match=r"2 folders are pinned under the name 'set' \(.*x/set, .*y/set\)"):
+        load_dataset("set", store)
+    (tmp_path / "x/set").rename(tmp_path / "gone")
+    assert load_dataset("set", store).digest == second.digest
+
+
+def test_the_bundled_suites_name_is_its_own(tmp_path: Path, store: Store) -> None:
+    """A folder called hermes would take over the bundled suite's pin: neither could be run any more."""
+    make_task(tmp_path / "hermes", "a/one")
+    with pytest.raises(UsageError, match=r"'hermes' is the bundled suite's; .*suite\.yaml"):
+        load_dataset(str(tmp_path / "hermes"), store)
+    (tmp_path / "hermes/suite.yaml").write_text("name: mine\n")
+    assert load_dataset(str(tmp_path / "hermes"), store).name == "mine"
+    bundled = load_dataset("hermes")
+    assert load_dataset(str(bundled.root)).source == bundled.source == "bundled"
+
+
+def test_a_task_that_was_removed_is_missed(tmp_path: Path, store: Store) -> None:
+    """A dataset that lost a task would be scored over the rest, as if it had never been there."""
+    for task in ("a/one", "a/two", "b/three"):
+        make_task(tmp_path / "set", task)
+    dataset = load_folder(tmp_path / "set")
+    ensure_pinned(store, dataset, dataset.tasks)
+    shutil.rmtree(tmp_path / "set/a/two")
+    now = load_folder(tmp_path / "set")
+    for globs in ([], ["a"], ["*"], ["b/*", "t*"]):
+        with pytest.raises(DatasetChanged, match=r"task 'a/two' was removed since.*hemra dataset pin"):
+            ensure_pinned(store, now, now.tasks, globs)
+    for globs in (["b"], ["one"], ["a/one", "three"]):
+        assert ensure_pinned(store, now, select(now, globs), globs).digest == dataset.digest
+    pin(store, now)
+    assert ensure_pinned(store, now, now.tasks).digest == now.digest

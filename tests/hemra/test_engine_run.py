@@ -375,3 +375,75 @@ def test_a_wall_clock_that_jumps_is_noted_and_changes_no_duration(
         "0001", "clock_stepped", "the wall clock went back by 3600.0 s",
     )  # fmt: skip
     assert all(0 < d["duration_ns"] < 60e9 for d in final_states(room.store, result.run).values())
+
+
+PROTOCOL = """
+import json, sys, time
+json.loads(sys.stdin.readline())
+def say(**told): print(json.dumps(told), flush=True)
+say(type="hello", protocol="hemra/1", name="p", version="1")
+"""
+
+
+def protocol(room: Room, name: str, script: str) -> str:
+    """A protocol harness of this Python code."""
+    command = ["{python}", "-c", PROTOCOL + script]
+    return make_harness(room.root / "harness files", name, "", kind="protocol", command=command)
+
+
+def test_an_endpoint_that_refuses_stops_the_run_early(room: Room) -> None:
+    """A wrong key would fail every trial of a night, and each would count against the harness."""
+    for number in range(6):
+        room.task(f"t{number}")
+    result = room.run(protocol(room, "p", "say(type='error', kind='auth', text='401: bad key')"))
+    assert (result.outcomes, result.cancelled, result.exit_code) == (
+        {"auth_error": 3, "not_started": 3},
+        True,
+        1,
+    )
+    assert "3 trials of p in a row ended in auth_error (401: bad key)" in (result.reason or "")
+    states = final_states(room.store, result.run)
+    assert {(s["scored"], s["reward"], s["reason"]) for s in states.values()} == {
+        (False, None, "401: bad key")
+    }
+
+
+def test_the_agents_time_ends_at_its_own_word(room: Room) -> None:
+    """A harness that flushes its logs after its answer would be charged for that; the wait is told."""
+    room.task()
+    result = room.run(protocol(room, "p", "say(type='final', text='x'); time.sleep(1.5)"))
+    state = room.only(result)
+    assert state["outcome"] == "completed"
+    assert "slow_exit" in state["flags"]
+    assert state["agent_ns"] < 1.2e9
+    [(_, exited)] = events(room.store, result.run, "harness.exited")
+    assert exited["duration_ns"] > state["agent_ns"] + 1.2e9
+    [note] = [d for _, d in events(room.store, result.run, "note.recorded") if d["code"] == "slow_exit"]
+    assert note["details"]["wait_ns"] == exited["duration_ns"] - state["agent_ns"]
+
+
+def test_limits_that_only_the_harness_holds_are_checked_by_its_own_word(room: Room) -> None:
+    """A harness that took five turns where three were allowed would be compared as if it had kept to them."""
+    room.task()
+    over = (
+        "say(type='tool_call', call=1, name='x', turn=4)\n"
+        "say(type='usage', input_tokens=90, output_tokens=20)\nsay(type='final', text='x')"
+    )
+    spoke = "for _ in range(4): say(type='message', text='x')\nsay(type='final', text='x')"
+    within = over.replace("turn=4", "turn=3").replace("=90", "=80")
+    told = {"over": over, "spoke": spoke, "within": within, "silent": "say(type='final', text='x')"}
+    harnesses = [protocol(room, name, code) for name, code in told.items()]
+    result = room.run(*harnesses, limits=Limits(turns=3, tokens=100))
+    flags = [s["flags"] for _, s in sorted(final_states(room.store, result.run).items())]
+    assert flags == [["over_turn_limit", "over_token_limit"], ["over_turn_limit"], [], []]
+    assert result.outcomes == {"completed": 4}
+
+
+def test_a_harness_ended_by_the_file_limit_names_it(room: Room) -> None:
+    """A full file would look like a crash of the harness."""
+    room.task()
+    script = "exec dd if=/dev/zero of=big bs=1M count=20"
+    state = room.only(room.run(room.harness("p", script), limits=Limits(file_bytes=1 << 20)))
+    assert (state["outcome"], state["scored"]) == ("output_limit", True)
+    assert state["limit"] == {"name": "file_bytes", "value": 1 << 20, "measured": 1 << 20, "unit": "bytes"}
+    assert "file_size_limit" in state["flags"]

@@ -57,6 +57,21 @@ def test_never_more_than_asked_at_a_time() -> None:
     assert [job for job, _, _ in bench.calls] == list("abcdefgh")
 
 
+def test_no_more_workers_than_jobs() -> None:
+    """`--jobs` far above the number of trials would fill the memory with workers that have nothing to do."""
+    bench = Bench(width=5000)
+    tasks: list[int] = []
+    attempt = bench.attempt
+
+    async def counting(job: str, try_no: int, repeated: int, may_repeat: bool) -> TryEnd:
+        tasks.append(len(asyncio.all_tasks()))
+        return await attempt(job, try_no, repeated, may_repeat)
+
+    bench.schedule._attempt = counting
+    asyncio.run(bench.run("a", "b"))
+    assert max(tasks) <= 3
+
+
 def test_a_failure_of_ours_is_tried_again_and_then_left() -> None:
     """A flaky start of a sandbox would cost a trial, or a broken one would be tried for ever."""
     bench = Bench(retries=2)

@@ -11,6 +11,7 @@ import pytest
 
 from eventlog.schemas.runs import Limits
 from eventlog.store import Store
+from hemra.engine import version
 from hemra.engine.begin import begin
 from hemra.engine.plan import Plan, make_plan
 from hemra.engine.request import RunRequest
@@ -145,3 +146,40 @@ def test_what_is_recorded_is_enough_to_resume_from_anywhere(
     assert sorted(data["name"] for _, data in registered) == ["good", "nop"]
     begin(store_of(place), made)
     assert len(events(store_of(place), "catalog", "harness.registered")) == 2
+
+
+def test_numbers_that_no_machine_can_carry_are_refused(place: Path) -> None:
+    """A slip of a zero would start thousands of processes, or end in a traceback of the system's limits."""
+    assert "--jobs 257: at most 256 trials" in refused(place, jobs=257)
+    assert plan(place, jobs=256).trials == 2
+    assert "--attempts 500001: 1000002 trials are more" in refused(place, attempts=500_001)
+    for name in Limits.__struct_fields__:
+        assert refused(place, limits=Limits(**{name: 1 << 62})).count(f"limit {name} is") == 1
+    assert plan(place, limits=Limits(memory_bytes=1 << 50, output_bytes=1 << 50)).trials == 2
+
+
+def test_what_can_never_be_filled_in_is_told_before_the_first_trial(place: Path) -> None:
+    """Every trial would fail in its set-up, or the harness be asked to greet {{name}}."""
+    make_task(place / "set", "three", instruction_md="Greet {{name}} and {{ name }}.")
+    make_task(place / "set", "four", instruction_md="{{x}}", prepare_py="def prepare(w, s): return {'x': 1}")
+    text = refused(place)
+    assert text == "task three: instruction.md: placeholder {{name}} has no value: no prepare.py draws one"
+    assert plan(place, tasks=["four"]).trials == 1
+
+
+def test_a_command_with_a_nul_is_refused(place: Path) -> None:
+    """No system starts it: every trial would end in a setup_error."""
+    bad = make_harness(place, "bad", "true", command=["echo", "a\0b"])
+    assert "harness bad: command: a word cannot hold a NUL" in refused(place, harnesses=[bad])
+    worse = make_harness(place, "worse", "true", version_command=["echo", "\0"])
+    assert "harness worse: version_command: a word" in refused(place, harnesses=[worse])
+
+
+def test_a_version_command_that_hangs_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user would wait at a silent prompt, and never learn why."""
+    monkeypatch.setattr(version, "SECONDS", 0.5)
+    slow = make_harness(place, "slow", "true", version_command=["sleep", "60"])
+    [warning] = plan(place, harnesses=[slow]).warnings
+    assert warning == (
+        "harness slow: its version is not known: `sleep 60` did not end within 0.5 s and was ended"
+    )

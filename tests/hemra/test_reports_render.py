@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from eventlog.schemas import trials as t
 from hemra.reports import numbers as n
+from hemra.reports.outside import visible
 from hemra.reports.render import render_compare, render_report
 from projections import query
 from projections.compare import compare
@@ -201,10 +203,13 @@ def test_hostile_texts_are_harmless(tmp_path: Path) -> None:
     assert "[red]x[/red]" in text, "markup of rich was obeyed"
     assert "a|b[bold]" in text
     markdown = render_report(report, "md")
-    assert "<script" not in markdown
+    assert "&#60;script&#62;alert" in markdown, "what was escaped was escaped again"
     assert "a\\|b\\[bold\\]" in markdown
     rows = list(csv.DictReader(io.StringIO(render_report(report, "csv"))))
-    assert rows[0]["task"] == evil
+    assert rows[0]["task"] == visible(evil)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", render_report(report, "csv"))
+    assert "\u202e" not in render_report(report, "json"), "what reorders text stands in JSON as an escape"
+    assert json.loads(render_report(report, "json")) == report
 
 
 def test_many_harnesses_and_long_names(tmp_path: Path) -> None:
@@ -262,6 +267,25 @@ def test_detectable_difference_is_not_printed_where_it_was_exceeded(tmp_path: Pa
     assert "95 % interval (Newcombe)   +63.4 to +100.0" in text
 
 
+def test_lower_bounds_have_a_plus(tmp_path: Path) -> None:
+    """A sum of what was told in part would be read as all of it."""
+    run = SyntheticRun(new_store(tmp_path), tasks=["t/a"], harnesses=["part", "all"]).begin()
+    for (harness, _, _), trial in run.trials.items():
+        flags = ["usage_partial", "cost_partial"] if harness == "part" else []
+        usage = t.Usage(input_tokens=120, output_tokens=7, cost_usd=0.5)
+        run.start(trial)
+        run.score(trial, "PASS", 1.0)
+        run.finish(trial, reward=1.0, usage=usage, flags=flags)
+    name = run.end()
+    report = query.report(run.store, name)
+    for text in (text_of(report), render_report(report, "md")):
+        rows = [line for line in text.splitlines() if re.search(r"\$0\.50", line)]
+        assert [re.findall(r"120\+?|7\+?(?= |$)|\$0\.50\+?", row) for row in rows] == [
+            ["120+", "7+", "$0.50+"], ["120", "7", "$0.50"],
+        ]  # fmt: skip
+    assert "$0.50+ and $0.50" in render_compare(compare(run.store, name), "md")
+
+
 def test_nothing_paired(tmp_path: Path) -> None:
     """A comparison without a single pair would end in a traceback or show a difference of 0."""
     store = new_store(tmp_path)
@@ -292,7 +316,7 @@ def test_unknown_formats_are_refused(made: tuple[dict[str, Any], dict[str, Any]]
         (n.duration(999_900_000), "1.0 s"), (n.duration(59.94e9), "59.9 s"), (n.duration(6e10), "1 m 00 s"),
         (n.duration(3599.6e9), "1 h 00 m"), (n.duration(125e9), "2 m 05 s"), (n.duration(7380e9), "2 h 03 m"),
         (n.count(None), "—"), (n.count(999), "999"), (n.count(12_345), "12.3k"), (n.count(263e6), "263M"),
-        (n.count(999_999), "1M"), (n.total(5, 1), "5+"), (n.total(None, 3), "—"),
+        (n.count(999_999), "1M"), (n.total(5, True), "5+"), (n.total(None, True), "—"),
         (n.money(None), "—"), (n.money(0.0), "$0.00"), (n.money(0.42, True), "$0.42+"),
         (n.money(0.0042), "$0.0042"), (n.money(12.345), "$12.35"),
         (n.p_value(0.0001), "p < 0.001"), (n.p_value(0.0625), "p = 0.062"), (n.p_value(None), "p —"),

@@ -18,7 +18,7 @@ from hemra.errors import UsageError
 from hemra.sandboxes.base import ENFORCEMENTS, MARKER, SandboxError, SandboxSpec
 from hemra.sandboxes.environment import search_path
 from hemra.sandboxes.host import HostSandbox, host_enforcement
-from hemra.sandboxes.reclaim import reclaim
+from hemra.sandboxes.reclaim import reclaim, reclaim_all
 from hemra.sandboxes.registry import open_sandbox
 from hemra.sandboxes.scratch import scratch_root
 from tests.hemra.sandboxed import NAPPING, RUN, Ran, alive, attempt, python, run_in, sandbox, shell
@@ -88,7 +88,6 @@ def test_the_folders_are_private_and_apart(tmp_path: Path) -> None:
         assert sorted(path.name for path in root.iterdir()) == [
             "harness",
             "home",
-            "owner",
             "tmp",
             "workspace",
         ]
@@ -135,10 +134,12 @@ def test_a_trial_runs_once_at_a_time(tmp_path: Path) -> None:
         (first.workspace / "old").write_text("old", encoding="utf-8")
         with pytest.raises(SandboxError, match="in use by another engine"):
             await second.create()
-        lock = first._scratch._lock
+        await second.destroy()  # as after any failed create: what the other has stays
+        assert (first.workspace / "old").exists()
+        lock = first._scratch._folder._held
         assert lock is not None
         os.close(lock)  # as the system does for an engine that dies
-        first._scratch._lock = None
+        first._scratch._folder._held = None
         await second.create()
         assert list(second.workspace.iterdir()) == []
         await second.destroy()
@@ -269,6 +270,7 @@ asyncio.run(go())
 
 def engine_with_a_trial(root: Path) -> tuple[subprocess.Popen[bytes], Path]:
     """A process that runs a trial, as an engine does, and the trial's folder."""
+    root.mkdir(exist_ok=True)
     engine = subprocess.Popen(
         [sys.executable, "-c", ENGINE, str(ROOT), str(root)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -305,6 +307,40 @@ def test_orphans_of_a_dead_engine_are_reclaimed(tmp_path: Path) -> None:
     assert reclaimed.processes >= 3
     assert (reclaimed.alive, reclaimed.folders) == (0, [folder])
     assert alive(NAPPING) == alive() == []
+
+
+@linux
+def test_the_next_engine_of_any_run_clears_away_what_the_dead_left(tmp_path: Path) -> None:
+    """Whoever presses Ctrl-C twice and never resumes would have folders and processes for ever."""
+    engine, folder = engine_with_a_trial(tmp_path)
+    living = sandbox(tmp_path, trial="0002")
+    asyncio.run(living.create())
+    assert reclaim_all(tmp_path).folders == []
+    assert len(alive(NAPPING)) == 2
+    launcher = int((folder / "workspace" / "pids").read_text(encoding="utf-8"))
+    engine.send_signal(signal.SIGSTOP)
+    os.kill(launcher, signal.SIGKILL)
+    engine.kill()
+    engine.communicate()
+    reclaimed = reclaim_all(tmp_path)
+    assert (reclaimed.alive, reclaimed.folders, reclaimed.problems) == (0, [folder], [])
+    assert reclaimed.processes >= 3
+    assert living.workspace.exists()
+    asyncio.run(living.destroy())
+    assert list(scratch_root(tmp_path).iterdir()) == []
+
+
+@linux
+def test_processes_of_an_engine_with_its_folders_elsewhere_are_left_alone(tmp_path: Path) -> None:
+    """A run under another TMPDIR would lose its trials to whoever starts a run here."""
+    engine, _ = engine_with_a_trial(tmp_path / "there")
+    (scratch_root(tmp_path) / RUN / "0009.1").mkdir(parents=True)
+    assert len(reclaim_all(tmp_path).folders) == 1
+    assert len(alive(NAPPING)) == 2
+    engine.kill()
+    engine.communicate()
+    assert wait_for(lambda: not alive(NAPPING))
+    reclaim(RUN, tmp_path / "there")
 
 
 def test_every_enforcement_is_told_and_none_is_claimed_lightly() -> None:

@@ -109,7 +109,7 @@ def test_output_past_its_cap_ends_the_trial_and_loses_nothing(tmp_path: Path) ->
     async def on_output(stream: str, chunk: bytes) -> None:
         delivered[stream] += len(chunk)
 
-    both = "yes & yes >&2 & wait"
+    both = "echo a; echo b >&2; yes & yes >&2 & wait"
     ran = asyncio.run(tried(tmp_path, shell(both), on_output=on_output, output_bytes=3 * MB))
     limit = ran.result.limit
     assert limit is not None

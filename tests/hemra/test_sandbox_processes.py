@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from eventlog.schemas.runs import Limits
+from eventlog.schemas.trials import LimitFired
 from hemra.sandboxes.launched import LAUNCHER
 from hemra.sandboxes.watchdogs import folder_bytes
 from tests.hemra.sandboxed import NAPPING, alive, attempt, python, run_in, sandbox, shell, tried
@@ -211,6 +212,28 @@ def test_a_file_past_its_limit_is_not_written(tmp_path: Path) -> None:
     ran = attempt(tmp_path, fill, limits=Limits(file_bytes=2 << 20))
     assert ran.result.exit_signal == signal.SIGXFSZ
     assert ran.result.flags == ["file_size_limit"]
+    assert ran.result.limit == LimitFired(name="file_bytes", value=2 << 20, measured=2 << 20, unit="bytes")
+
+
+FILL = "dd if=/dev/zero of=big bs=1M count=20 2>/dev/null"
+
+
+@linux
+@pytest.mark.parametrize(
+    ("script", "exit_code", "flags"),
+    [
+        (FILL, 128 + signal.SIGXFSZ, ["file_size_limit"]),
+        (f"{FILL}; exit 0", 0, []),  # only its shell saw that, and kept it to itself
+        (f"({FILL} &); sleep 0.5", 0, ["file_size_limit"]),  # an orphan is the launcher's to collect
+        ("exit 3", 3, []),
+    ],
+)
+def test_a_file_limit_that_met_a_child_is_told_as_far_as_it_is_seen(
+    tmp_path: Path, script: str, exit_code: int, flags: list[str]
+) -> None:
+    """A harness whose tool was ended by our limit would look as if it had failed by itself."""
+    ran = attempt(tmp_path, ["sh", "-c", script], limits=Limits(file_bytes=2 << 20))
+    assert (ran.result.exit_code, ran.result.flags, ran.result.limit) == (exit_code, flags, None)
 
 
 def test_a_workspace_past_its_limit_ends_the_trial(tmp_path: Path) -> None:
@@ -262,6 +285,14 @@ def test_a_harness_that_exits_soon_after_its_end_is_not_hanging(tmp_path: Path) 
     assert (ran.result.flags, ran.result.exit_code) == ([], 0)
     assert ran.result.ended_ns is not None
     assert ran.result.duration_ns - ran.result.ended_ns > 0.2e9
+
+
+def test_a_slow_exit_is_told(tmp_path: Path) -> None:
+    """A harness that tidies up for seconds would look as quick as one that does not."""
+    ran = attempt(tmp_path, shell("echo final; sleep 1.3"), ended=lambda: True, hang_grace_seconds=5)
+    assert (ran.result.flags, ran.result.exit_code) == (["slow_exit"], 0)
+    assert ran.result.ended_ns is not None
+    assert ran.result.ended_ns < 0.5e9
 
 
 @pytest.mark.parametrize(

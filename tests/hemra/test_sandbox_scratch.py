@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hemra.sandboxes.base import SandboxError
-from hemra.sandboxes.scratch import Scratch, remove, scratch_root
+from hemra.sandboxes.scratch import (
+    OwnedFolder,
+    Scratch,
+    leftovers,
+    private_folder,
+    remove,
+    remove_leftover,
+    scratch_root,
+)
 
 
 @contextmanager
@@ -145,3 +155,99 @@ def test_destroying_removes_an_empty_run_folder_only(tmp_path: Path) -> None:
     assert two.workspace.exists()
     two.destroy()
     assert list(scratch_root(tmp_path).iterdir()) == []
+
+
+def at_once(*jobs: Callable[[], None]) -> list[str]:
+    """Carry these out in threads of their own; what they raised, as text."""
+    raised: list[str] = []
+
+    def guarded(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001 - any is a failure of the test
+            raised.append(repr(error))
+
+    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def test_a_trial_may_begin_while_the_last_other_one_ends(tmp_path: Path) -> None:
+    """The end of one trial removed the run's folder under another's beginning: a spurious setup_error."""
+    made: list[int] = []
+
+    def many(prefix: int) -> None:
+        for number in range(400):
+            scratch = Scratch(tmp_path, "run", f"{prefix}{number:04d}", 1)
+            scratch.create()
+            made.append(len(list(scratch.path.iterdir())))
+            scratch.destroy()
+
+    assert at_once(lambda: many(1), lambda: many(2), lambda: many(3)) == []
+    assert made == [4] * 1200
+    assert list(scratch_root(tmp_path).iterdir()) == []
+
+
+def test_whoever_clears_leftovers_away_never_takes_a_living_trials_folder(tmp_path: Path) -> None:
+    """A run that starts beside another would remove the folders of a trial that is just being made."""
+    root = scratch_root(tmp_path)
+    over = threading.Event()
+
+    def trials() -> None:
+        try:
+            for number in range(300):
+                scratch = Scratch(tmp_path, "run", f"{number % 3:04d}", 1)
+                scratch.create()
+                assert sorted(path.name for path in scratch.path.iterdir()) == [
+                    "harness",
+                    "home",
+                    "tmp",
+                    "workspace",
+                ]
+                scratch.destroy()
+                assert not scratch.path.exists()
+        finally:
+            over.set()
+
+    def clear() -> None:
+        while not over.is_set():
+            for path in leftovers(root):
+                remove_leftover(root, path)
+
+    assert at_once(trials, clear, clear) == []
+
+
+def test_a_leftover_is_removed_once_its_maker_is_gone(tmp_path: Path) -> None:
+    """What a dead engine left would stay for ever, or a living one would lose its trial."""
+    scratch = Scratch(tmp_path, "run", "0001", 1)
+    scratch.create()
+    (scratch.workspace / "big").write_text("x", encoding="utf-8")
+    assert leftovers(scratch.root) == []
+    assert not remove_leftover(scratch.root, scratch.path)
+    lock = scratch._folder._held
+    assert lock is not None
+    os.close(lock)  # as the system does for an engine that dies
+    assert leftovers(scratch.root) == leftovers(scratch.root, "run") == [scratch.path]
+    assert leftovers(scratch.root, "another") == []
+    assert remove_leftover(scratch.root, scratch.path)
+    assert list(scratch.root.iterdir()) == []
+
+
+def test_a_private_folder_goes_at_the_end_and_is_a_leftover_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A verifier's folder of an engine that was killed would stay in /tmp for ever."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    root = scratch_root(tmp_path)
+    with private_folder("code") as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert leftovers(root) == []
+        (folder / "file").write_text("x", encoding="utf-8")
+    assert list(root.iterdir()) == []
+    killed = OwnedFolder(root, "code-1", "abc")
+    killed.create()
+    os.close(killed._held or -1)
+    assert leftovers(root) == [killed.path]

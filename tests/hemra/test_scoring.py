@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 from hemra.datasets import taskcode
 from hemra.datasets.load import load_folder
 from hemra.datasets.model import Task
+from hemra.sandboxes.reclaim import reclaim_all
+from hemra.sandboxes.scratch import scratch_root
 from hemra.scoring.contract import ContractError, Score, check
 from hemra.scoring.verifier import score
 from tests.hemra.task_folders import make_task
@@ -70,6 +74,8 @@ def test_results_within_the_contract(result: dict[str, Any], status: str, value:
         {"status": "PASS", "score": 10**400},
         {"status": "PASS", "score": [1]},
         {"status": "FAIL", "score": 1.0},
+        {"status": "PASS", "score": 0},
+        {"status": "PASS", "score": 0.0},
         {"status": "pass"},
         {"status": True},
         {"status": ["PASS"]},
@@ -229,6 +235,56 @@ def test_process_ends_itself_when_the_product_has_died(
     assert got.reason == "the verifier was killed by signal 14 before it gave a result"
 
 
+KILLER = """
+import os, signal, time
+os.kill(os.getppid(), signal.{signal})
+(workspace / "pid").write_text(str(os.getpid()))
+time.sleep(60)
+return {{"status": "PASS"}}
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP", "SIGTERM"])
+def test_verifier_that_kills_its_parent_hurts_only_itself(tmp_path: Path, number: str) -> None:
+    """One task's verifier would take the engine and the whole run with it."""
+    got = ask(tmp_path, KILLER.format(signal=number), timeout_s=1.0)
+    assert got.status == "VERIFIER_ERROR"
+    told = "ended the process that watched over it" if number == "SIGKILL" else "did not finish within 1 s"
+    assert got.reason == f"the verifier {told}"
+    assert not (tmp_path / "workspace/pid").exists() or not alive(tmp_path / "workspace/pid")
+
+
+ENGINE = """
+import asyncio, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from hemra.datasets.taskcode import run_task_code
+code = pathlib.Path(sys.argv[2]).read_bytes()
+asyncio.run(run_task_code(code, "verifier.py:verify", pathlib.Path(sys.argv[3]), None, timeout_s=60))
+"""
+
+
+def test_verifier_does_not_outlive_a_killed_engine(tmp_path: Path) -> None:
+    """Until its own limit it would work on, in a folder that nobody removes."""
+    task = task_with(tmp_path, HANG)
+    root = str(Path(taskcode.__file__).parents[2])
+    engine = subprocess.Popen(
+        [sys.executable, "-c", ENGINE, root, str(task.path / "verifier.py"), str(tmp_path)],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        time.sleep(0.01)
+        assert engine.poll() is None
+    assert reclaim_all(tmp_path).folders == []
+    engine.kill()
+    engine.wait()
+    deadline = time.monotonic() + 10
+    while alive(tmp_path / "pid"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert [folder.parent.name for folder in reclaim_all(tmp_path).folders] == [f"code-{engine.pid}"]
+    assert list(scratch_root(tmp_path).iterdir()) == []
+
+
 def test_verifier_changed_after_pinning_is_not_run(tmp_path: Path) -> None:
     """A harness could rewrite its own judge."""
     task = task_with(tmp_path, "return {'status': 'FAIL'}")
@@ -259,7 +315,7 @@ return {"status": "PASS", "details": {
     "umask": os.umask(0), "session": os.getsid(0) == os.getpid(), "here": here}}
 """
     details = ask(tmp_path, body).details
-    assert details["env"] == ["HEMRA_TASK_CODE", "HOME", "LANG", "PATH", "TMPDIR"]
+    assert details["env"] == ["HEMRA_TRIAL_TOKEN", "HOME", "LANG", "PATH", "TMPDIR"]
     assert details["mode"] == 0o700
     assert not details["inside"]
     assert details["cwd"]
@@ -293,12 +349,12 @@ def test_odd_workspace_cannot_hang_a_careless_verifier(tmp_path: Path, kind: str
 
 def test_many_verifiers_at_once(tmp_path: Path) -> None:
     """Results of trials that are scored at the same time would be mixed up."""
-    task = task_with(tmp_path, "return {'status': 'PASS', 'score': trace['n'] / 20}")
+    task = task_with(tmp_path, "return {'status': 'PASS', 'score': trace['n'] / 21}")
 
     async def all_of_them() -> list[Score]:
-        return list(await asyncio.gather(*(score(task, tmp_path, {"n": n}) for n in range(20))))
+        return list(await asyncio.gather(*(score(task, tmp_path, {"n": n}) for n in range(1, 21))))
 
-    assert [got.score for got in asyncio.run(all_of_them())] == [n / 20 for n in range(20)]
+    assert [got.score for got in asyncio.run(all_of_them())] == [n / 21 for n in range(1, 21)]
 
 
 def test_large_trace_is_handed_over(tmp_path: Path) -> None:

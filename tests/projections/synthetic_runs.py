@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,9 @@ class SyntheticRun:
         plan: dict[str, Any] | None = None,
         task_salt: str = "",
         scorer_salt: str = "",
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
+        self.kinds = kinds or {}
         self.store, self.run = store, run
         self.tasks, self.harnesses, self.attempts = list(tasks), list(harnesses), attempts
         self.task_salt, self.scorer_salt = task_salt, scorer_salt
@@ -92,7 +94,8 @@ class SyntheticRun:
             "tasks": [self.planned_task(task) for task in self.tasks],
             "harnesses": [
                 r.PlannedHarness(
-                    name=h, kind="command", digest=digest(f"harness {h}"), definition={"model": f"model-{h}"},
+                    name=h, kind=self.kinds.get(h, "protocol"), digest=digest(f"harness {h}"),
+                    definition={"model": f"model-{h}"},
                     version="1.0",
                 )
                 for h in self.harnesses

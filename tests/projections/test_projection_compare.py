@@ -303,7 +303,7 @@ def test_sides_that_are_not_clear(tmp_path: Path) -> None:
     two = filled(store, "20261130-194512-aa0003", lambda *_: 1.0, tasks=TASKS[:2])
     for left, right, said in (
         (three, None, "3 harnesses (a, b, c)"),
-        (one, None, "1 harnesses"),
+        (one, None, "one harness (a)"),
         (three, one, f"say which: {three}:a"),
         (f"{three}:d", one, "no harness 'd'"),
     ):

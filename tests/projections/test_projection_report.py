@@ -10,6 +10,7 @@ import pytest
 from eventlog.schemas import conversation as c
 from eventlog.schemas import trials as t
 from projections import query
+from projections.compare import compare
 from projections.figures import TaskResult, estimate, pass_k
 from tests.projections.synthetic_runs import SECOND, SyntheticRun, new_store
 
@@ -88,7 +89,7 @@ def test_unknown_cost_is_not_zero(tmp_path: Path) -> None:
         run.trial(trial, 1.0, usage=usage[harness]["abc".index(task)])
     mixed, local, silent = query.report(run.store, run.end())["harnesses"]
     assert mixed["cost"] == {"usd": 0.42, "known": 2, "unknown": 1, "lower_bound": True}
-    assert mixed["tokens"]["input"] == {"sum": 263_000_000, "known": 1, "unknown": 2}
+    assert mixed["tokens"]["input"] == {"sum": 263_000_000, "known": 1, "unknown": 2, "lower_bound": True}
     assert local["cost"] == {"usd": 0.0, "known": 3, "unknown": 0, "lower_bound": False}
     assert silent["cost"] == {"usd": None, "known": 0, "unknown": 3, "lower_bound": False}
     assert silent["tool_calls"] is None
@@ -105,7 +106,44 @@ def test_cost_from_the_answers_of_the_model(tmp_path: Path) -> None:
     run.trial("0002", 1.0, usage=t.Usage(cost_usd=0.5))
     alpha = query.report(run.store, run.end())["harnesses"][0]
     assert alpha["cost"] == {"usd": 0.6, "known": 2, "unknown": 0, "lower_bound": True}
-    assert alpha["tokens"]["output"] == {"sum": 7, "known": 1, "unknown": 1}
+    assert alpha["tokens"]["output"] == {"sum": 7, "known": 1, "unknown": 1, "lower_bound": True}
+
+
+def test_calls_that_nobody_counted_are_not_zero(tmp_path: Path) -> None:
+    """A command tells nothing of its tools: 0 calls beside a protocol harness's 12 would be a false figure."""
+    kinds = {"cmd": "command", "nop": "nop", "oracle": "oracle", "speaks": "protocol", "silent": "protocol"}
+    run = SyntheticRun(new_store(tmp_path), tasks=["t/a"], harnesses=kinds, kinds=kinds).begin()
+    for (harness, _, _), trial in run.trials.items():
+        run.start(trial)
+        if harness in ("cmd", "speaks"):
+            run.event(c.MessageRecorded(role="assistant", text="done", final=True), trial)
+        run.finish(trial)
+    name = run.end()
+    told = {h["name"]: h["tool_calls"] for h in query.report(run.store, name)["harnesses"]}
+    assert told == {"cmd": None, "nop": 0, "oracle": 0, "speaks": 0, "silent": None}
+    models = {h["name"]: h["model_calls"] for h in query.report(run.store, name)["harnesses"]}
+    assert models == {"cmd": None, "nop": 0, "oracle": 0, "speaks": None, "silent": None}
+    assert query.trials(run.store, name)[0]["tool_calls"] is None
+
+
+def test_what_was_told_in_part_is_a_lower_bound(tmp_path: Path) -> None:
+    """A harness that lost some of its usage would look cheaper than one that told all."""
+    run = SyntheticRun(new_store(tmp_path), tasks=["t/a"], harnesses=["tokens", "money", "all"]).begin()
+    flags = {"tokens": ["usage_partial"], "money": ["cost_partial"], "all": []}
+    for (harness, _, _), trial in run.trials.items():
+        run.start(trial)
+        usage = t.Usage(input_tokens=100, output_tokens=5, cost_usd=0.5)
+        run.score(trial, "PASS", 1.0)
+        run.finish(trial, reward=1.0, usage=usage, flags=flags[harness])
+    name = run.end()
+    report = query.report(run.store, name)
+    bounds = {
+        h["name"]: (h["tokens"]["input"]["lower_bound"], h["cost"]["lower_bound"])
+        for h in report["harnesses"]
+    }
+    assert bounds == {"tokens": (True, False), "money": (False, True), "all": (False, False)}
+    side = compare(run.store, f"{name}:money", f"{name}:all")
+    assert [side[x]["matched"]["cost"]["lower_bound"] for x in "ab"] == [True, False]
 
 
 def test_pass_k_says_how_many_tasks_it_rests_on() -> None:

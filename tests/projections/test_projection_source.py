@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -18,8 +20,9 @@ from eventlog.schemas import conversation as c
 from eventlog.segments import list_segments, visible_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
-from projections import query, source, sql
+from projections import cache, query, source, sql
 from projections.errors import NotTrusted, RunNotFound
+from projections.scratch import scratch
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 
@@ -149,15 +152,15 @@ def test_line_with_a_trailer_is_noticed(tmp_path: Path) -> None:
     run = small_run(store).end()
     at = source.snapshot(store, run)
     path = visible_segments(store.stream_path(run))[0].path
-    with source.scratch(store) as folder:
+    with scratch(store) as room:
         content = (
             zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True).read()
         )
         lines = content.splitlines()
         lines[3] += b"TRAILER"
-        bad = folder / "bad.ndjson.zst"
+        bad = room.folders[0] / "bad.ndjson.zst"
         bad.write_bytes(zstandard.compress(b"\n".join(lines) + b"\n"))
-        connection = source._connect(folder)
+        connection = source._connect(room)
 
         def handed_over() -> None:
             source._read(connection, [str(bad)], [], ["run.planned"])
@@ -269,13 +272,60 @@ def test_stream_without_a_plan(tmp_path: Path) -> None:
         query.report(store, "20261130-000000-nothere")
 
 
-def test_lost_anchor_still_reads(tmp_path: Path) -> None:
-    """A store whose anchor file is gone could not be reported at all."""
+@pytest.mark.parametrize("anchor", [None, b"xx", b"\0" * 1024])
+@pytest.mark.parametrize("sealed", [True, False])
+def test_lost_anchor_is_told(tmp_path: Path, anchor: bytes | None, sealed: bool) -> None:
+    """Nobody knows where such a log ends: a report of it would be made of what happens to be left."""
+    store = new_store(tmp_path)
+    run = small_run(store).end() if sealed else small_run(store).leave()
+    query.report(store, run)
+    path = store.stream_path(run) / "anchor"
+    path.unlink()
+    if anchor is not None:
+        path.write_bytes(anchor)
+    for reading in (query.report, query.trials, query.show, cache.replay):
+        with pytest.raises(DamageError, match="anchor is missing or unreadable"):
+            reading(store, run)
+    (row,) = query.list_runs(store)
+    assert (row["status"], "anchor" in row["error"]) == ("unreadable", True)
+
+
+@pytest.mark.parametrize("places", ["the temp folder", "memory"])
+def test_a_full_disk_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: str
+) -> None:
+    """A store on a full disk could not be looked at, which is what would tell what to remove."""
     store = new_store(tmp_path)
     run = small_run(store).leave()
-    before = query.trials(store, run)
-    (store.stream_path(run) / "anchor").unlink()
-    assert query.trials(store, run) == before
+    expected = query.trials(store, run)
+    cache.discard(store, run)
+    opened = Path.open
+    refused = []
+
+    def full(path: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        if "w" in mode and (places == "memory" or path.is_relative_to(store.path)):
+            refused.append(path)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(path, mode, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    assert query.trials(store, run) == expected
+    assert query.resolve_run(store, "synthetic") == run
+    assert query.list_runs(store)[0]["status"] == "incomplete"
+    assert {path.name for path in refused} >= {"unsealed.ndjson"}
+
+
+def test_a_name_is_found_in_a_damaged_run(tmp_path: Path) -> None:
+    """A damaged run could not be named, though its log says its name in the first line."""
+    store = new_store(tmp_path)
+    made = small_run(store)
+    padded(made)
+    run = made.end()
+    path = visible_segments(store.stream_path(run))[-1].path
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(LogError):
+        query.report(store, run)
+    assert query.resolve_run(store, "synthetic") == run
 
 
 def test_segments_sealed_under_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,6 +377,6 @@ def test_scratch_of_a_killed_process_goes(tmp_path: Path) -> None:
         (folder / "spill").write_bytes(b"x")
         changed = folder.stat().st_mtime - age
         os.utime(folder, (changed, changed))
-    with source.scratch(store) as own:
-        assert sorted(p.name for p in parent.iterdir()) == sorted(["hemra-new", own.name])
+    with scratch(store) as own:
+        assert sorted(p.name for p in parent.iterdir()) == sorted(["hemra-new", own.folders[0].name])
     assert [p.name for p in parent.iterdir()] == ["hemra-new"]

@@ -254,7 +254,7 @@ def test_nonsense_of_a_harness_does_not_stop_the_report(tmp_path: Path) -> None:
     alpha, beta = query.report(run.store, run.end())["harnesses"]
     assert alpha["cost"] == {"usd": None, "known": 0, "unknown": 2, "lower_bound": False}
     assert beta["cost"]["usd"] is None
-    assert alpha["tokens"]["input"] == {"sum": 2**64, "known": 2, "unknown": 0}
+    assert alpha["tokens"]["input"] == {"sum": 2**64, "known": 2, "unknown": 0, "lower_bound": False}
 
 
 def test_score_that_does_not_count_is_kept(tmp_path: Path) -> None:
