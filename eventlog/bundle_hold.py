@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from eventlog import manifest
 from eventlog.errors import StreamBusy
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import Lock
@@ -28,6 +29,7 @@ def sealed_and_held(store: Store, name: str) -> Iterator[None]:
         ) from None
     try:
         recover(path)
+        manifest.begin(path)
         seal_segments(path)
         yield
     finally:

@@ -135,6 +135,15 @@ def _of_directory(directory: Path) -> Manifest:
     )
 
 
+def begin(directory: Path) -> None:
+    """Write an empty manifest where there is none, before the first segment is sealed.
+
+    So sealed segments without a manifest always mean that it was lost, never that a seal was cut short.
+    """
+    if not (directory / NAME).exists():
+        save(directory, Manifest([]))
+
+
 def save(directory: Path, manifest: Manifest) -> None:
     """Write the manifest durably."""
     body: dict[str, Any] = {"schema": SCHEMA, "segments": msgspec.to_builtins(manifest.segments)}

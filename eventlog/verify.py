@@ -23,7 +23,7 @@ from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
 from eventlog.manifest import Manifest
 from eventlog.payloads import Need, needs, needs_of_payload
-from eventlog.reader import read_content
+from eventlog.reader import anchor_lost, read_content
 from eventlog.segments import (
     Segment,
     list_segments,
@@ -149,7 +149,7 @@ class _Check:
                     path, 0, "nothing was ever recorded: its maker died before the first event", NOTE
                 )
                 return
-            self.problem(path, 0, "the anchor cannot be read" if path.exists() else "the anchor is missing")
+            self.damage(anchor_lost(self.path))
             return
         for index, slot in enumerate(slots):
             # A live writer may be in the middle of a slot; at rest a bad slot always means something.

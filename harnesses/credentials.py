@@ -22,6 +22,7 @@ _GAP = rb"(?:[ \t\r\n>|]|\\{1,8}[rnt]|-(?=[A-Za-z0-9+/])|[0-9]{1,4}[:\t])"
 _KEY_HEADER = rb"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): "
 #: Between the last line and the end of a key.
 _SPACE = rb"(?:[ \t\r\n>|]|\\{1,8}[rnt])"
+_NUMBER = rb"(?:[0-9]{1,4}[:\t])?"
 #: The last line of a PGP key.
 _CHECKSUM = rb"(?:=[A-Za-z0-9+/]{4}" + _SPACE + rb"{1,8})?"
 _CHECKSUM_BEGUN = rb"(?:=[A-Za-z0-9+/]{0,4}" + _SPACE + rb"{0,8})?"
@@ -194,7 +195,7 @@ SHAPES = (
 
 #: Inside a private key, by turns: what stands between its base64, and that.
 KEY_BETWEEN = re.compile(
-    rb"(?:" + _GAP + rb"|" + _BASE64 + rb"{1,15}(?=" + _SPACE + rb"{0,8}" + _CHECKSUM + rb"-----END )|"
+    rb"(?:" + _GAP + rb"|" + _BASE64 + rb"{1,15}(?=" + _SPACE + rb"{0,8}" + _CHECKSUM + _NUMBER + rb"-----END )|"
     + _KEY_HEADER + rb"[^\r\n\\\"]{0,200}+(?=[\r\n\\]))*"
 )  # fmt: skip
 KEY_MORE = re.compile(rb"(?:[A-Za-z0-9+/=]++|\\/)*")
@@ -202,15 +203,10 @@ KEY_RUN = re.compile(_BASE64 + rb"{16}" + KEY_MORE.pattern)
 KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,50}-----")
 #: What at the end of a text may still be more of it.
 KEY_BEGUN = re.compile(
-    rb"(?:\\{1,8}|"
-    + _BASE64
-    + rb"{0,15}"
-    + _SPACE
-    + rb"{0,8}"
-    + _CHECKSUM_BEGUN
-    + rb"(?:\\{1,8}|-{1,5}(?:E(?:N(?:D"
-    rb"(?:[ ][A-Z0-9 ]{0,50}+-{0,4}+)?)?)?)?)?|[PDVCH][A-Za-z-]{0,9}+(?::[^\r\n\\\"]{0,200}+)?)\Z"
-)
+    rb"(?:\\{1,8}|" + _BASE64 + rb"{0,15}" + _SPACE + rb"{0,8}" + _CHECKSUM_BEGUN + rb"(?:[0-9]{1,4}[:\t]?)?"
+    rb"(?:\\{1,8}|-{1,5}(?:E(?:N(?:D(?:[ ][A-Z0-9 ]{0,50}+-{0,4}+)?)?)?)?)?"
+    rb"|[PDVCH][A-Za-z-]{0,9}+(?::[^\r\n\\\"]{0,200}+)?)\Z"
+)  # fmt: skip
 #: What is left of one at the end of everything.
 KEY_REST = re.compile(_BASE64 + rb"{1,15}\Z")
 

@@ -66,6 +66,7 @@ def _summary(store: Store, run: str) -> Row:
     try:
         full = cache.load(store, run).report
     except (ProjectionError, LogError, OSError) as error:
+        row["name"] = name_of(store, run)
         row["status"] = "unreadable"
         row["error"] = str(error)
         return row

@@ -11,12 +11,15 @@ import fcntl
 import json
 import os
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from hemra.errors import HemraError
 
 NAME = "engine.lock"
+#: How long a lock may outlive its holder.
+DYING_SECONDS = 2.0
 
 
 class EngineBusy(HemraError):
@@ -57,9 +60,16 @@ class EngineLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock at once and sign it; EngineBusy if another engine has it."""
-        if not self._try(fcntl.LOCK_EX | fcntl.LOCK_NB):
-            raise EngineBusy(self._run, self.holder())
+        """Take the lock and sign it; EngineBusy, at once, if another engine has it.
+
+        What a killed engine was just starting has its lock for another moment: that is waited for.
+        """
+        deadline = time.monotonic() + DYING_SECONDS
+        while not self._try(fcntl.LOCK_EX | fcntl.LOCK_NB):
+            holder = self.holder()
+            if time.monotonic() > deadline or (holder is not None and holder.alive()):
+                raise EngineBusy(self._run, holder)
+            time.sleep(0.005)
         import psutil
 
         assert self._fd is not None

@@ -30,6 +30,39 @@ def test_same_content_is_stored_once(store: Store) -> None:
     assert temps(store) == []
 
 
+@pytest.mark.parametrize("left", [b"", b"con", b"content and more"])
+def test_a_blob_that_was_cut_is_written_anew(store: Store, left: bytes) -> None:
+    """If this failed, a blob that a full disk or a copy cut short could never be made good by storing it again."""
+    ref = store.blobs.put(b"content")
+    path = store.blobs.path(ref.digest)
+    for again in (store.blobs.put, lambda data: store.blobs.put_file(written(store.path / "file", data))):
+        path.chmod(0o644)
+        path.write_bytes(left)
+        assert not store.blobs.holds(ref.digest.partition(":")[2], ref.size)
+        assert again(b"content") == ref
+        assert store.blobs.get(ref.digest) == b"content"
+    assert temps(store) == []
+
+
+def written(path: Path, data: bytes) -> Path:
+    """A file with this content."""
+    path.write_bytes(data)
+    return path
+
+
+def test_temp_files_of_the_dead_go_and_those_of_the_living_stay(store: Store) -> None:
+    """If this failed, every killed trial would leave its bytes for ever, or a living one would lose its blob."""
+    dead = store.blobs.writer()
+    dead.write(b"dead")
+    os.utime(dead._temp, (0, 0))
+    living = store.blobs.writer()
+    living.write(b"living")
+    assert store.blobs.remove_temps(older_than_s=3600) == 1
+    assert temps(store) == [living._temp]
+    assert store.blobs.get(living.commit().digest) == b"living"
+    dead.abort()
+
+
 def test_altered_bytes_are_found(store: Store) -> None:
     """If this failed, a rotten blob would be handed out as what its name says."""
     ref = store.blobs.put(b"content")

@@ -14,16 +14,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eventlog import bundle_format
+from eventlog import bundle_export, bundle_format
 from eventlog.bundle import export, import_
 from eventlog.errors import BundleError
 from eventlog.frames import pack_unit, walk
 from eventlog.schemas.conversation import ArtifactStored, MessageRecorded
 from eventlog.store import Store
-from eventlog.stream import StreamWriter
+from eventlog.stream import Incoming, StreamWriter
+from tests.eventlog.altered import SPAN_LIES, TRAILER_LIES, with_manifest, with_trailer
 
 Files = dict[str, bytes]
 SEGMENT = "streams/run/00000000000000000001.ndjson.zst"
+MANIFEST = "streams/run/manifest.json"
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +223,9 @@ INDEX_LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "more events": lambda i: i["streams"][0].update(last=13),
     "another chain": lambda i: i["streams"][0].update(chain="0" * 64),
     "another link": lambda i: i["streams"][0].update(link="0" * 32),
+    "a last event beyond all numbers": lambda i: i["streams"][0].update(last=2**64),
+    "a last event below nought": lambda i: i["streams"][0].update(last=-1),
+    "a last event as text": lambda i: i["streams"][0].update(last="12"),
     "another id": lambda i: i["streams"][0].update(id="0" * 16),
     "an id that is no hex": lambda i: i["streams"][0].update(id="zz"),
     "members that are no list": lambda i: i.update(members={}),
@@ -260,6 +265,66 @@ def test_blobs_that_are_missing_or_that_nobody_names(good: bytes, tmp_path: Path
     refused(rebuilt(files), tmp_path, "named by no event")
     wrong = f"blobs/sha256/{'0' * 2}/{'0' * 62}"
     refused(rebuilt({**unpacked(good), wrong: b"x"}), tmp_path, "another digest than its own")
+
+
+@pytest.mark.parametrize("lie", TRAILER_LIES)
+def test_a_trailer_that_lies(good: bytes, tmp_path: Path, lie: str) -> None:
+    """If this failed, a bundle could make an import loop, break, or believe what no segment can say."""
+    files = unpacked(good)
+    change = TRAILER_LIES[lie]
+    segment = with_trailer(files[SEGMENT], change)
+
+    def agree(body: dict[str, Any]) -> None:
+        body["segments"][0]["size"] = len(segment)
+        if lie in SPAN_LIES:
+            change(body["segments"][0])
+
+    refused(rebuilt({**files, SEGMENT: segment}), tmp_path, "not sound")
+    both = {**files, SEGMENT: segment, MANIFEST: with_manifest(files[MANIFEST], agree)}
+    refused(rebuilt(both), tmp_path, "not sound")
+
+
+@pytest.mark.parametrize("lie", SPAN_LIES)
+def test_a_manifest_that_lies(good: bytes, tmp_path: Path, lie: str) -> None:
+    """If this failed, a bundle's manifest could break the import, or every later reader of it."""
+    files = unpacked(good)
+    files[MANIFEST] = with_manifest(files[MANIFEST], lambda body: SPAN_LIES[lie](body["segments"][0]))
+    refused(rebuilt(files), tmp_path, "not sound")
+
+
+#: Type and data of events whose blobs cannot be told; BLOB stands for a blob that is there and is no JSON.
+ODD_EVENTS = {
+    "an artifact without a blob": ("artifact.stored", "{}"),
+    "an artifact whose blob is a number": ("artifact.stored", '{"blob":5}'),
+    "an artifact whose blob is a list": ("artifact.stored", '{"blob":["sha256:"]}'),
+    "an artifact whose blob is a path": ("artifact.stored", '{"blob":"sha256:../../../etc/passwd"}'),
+    "a payload that is no JSON": (
+        "tool.called",
+        '{"arguments":{"$blob":"BLOB","size":1,"kind":"json","head":"{"}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_EVENTS)
+def test_events_whose_blobs_cannot_be_told(tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this failed, an event of a harness that names its blob by nonsense would be a stack trace."""
+    store = Store.open(tmp_path / "source", create=True)
+    blob = store.blobs.put(b"{").digest
+    kind, data = ODD_EVENTS[odd]
+    line = (
+        '{"id":"0190f7a2-0000-7000-8000-000000000001","time":"2026-11-30T19:38:06.000000001Z","mono":1,'
+        f'"type":"{kind}","v":1,"source":"p","trial":null,"data":{data.replace("BLOB", blob)}}}'
+    )
+    with StreamWriter.open(store, "run", create=True) as writer:
+        writer.commit([Incoming(b"p" * 16, 1, [line.encode()])])
+        writer.finish()
+    with pytest.raises(BundleError):
+        export(store, ["run"], io.BytesIO())
+    named = {blob} if "BLOB" in data else set()
+    monkeypatch.setattr(bundle_export, "all_blobs", lambda *_: named)
+    out = io.BytesIO()
+    export(store, ["run"], out)
+    refused(out.getvalue(), tmp_path, "not sound")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -198,7 +198,14 @@ def test_what_is_named_or_looks_like_a_credential_is_told(
     "fields",
     [
         {"settings": {"max_tokens": 4096, "tokenizer": "cl100k", "eos_token": "x", "stop-token": "y"}},
-        {"settings": {"token_file": "/run/x", "api_key": "OPENAI_API_KEY", "api_key_env": "X", "key": "value"}},
+        {
+            "settings": {
+                "token_file": "/run/x",
+                "api_key": "OPENAI_API_KEY",
+                "api_key_env": "X",
+                "key": "value",
+            }
+        },
         {"settings": {"password": None, "secret": True, "token": "", "apiKey": "$NAME", "monkey": "banana"}},
         {"command": ["echo", "--max-tokens", "9", "--token", "{home}/x", "--password", "--verbose"]},
         {"command": ["sh", "-c", 'API_KEY=$X curl -H "api-key: $X" --token "$T" https://u:$PW@h']},

@@ -137,6 +137,7 @@ CIPHERED = PEM.replace(
     "KEY-----\nM", "KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,3F17F5316E\n\nM", 1
 )
 PGP = PEM.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK").replace("=\n-", "=\n=njUN\n-")
+NUMBERED = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(PEM.split("\n"), 1)).strip()[2:]
 JWT = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{LETTERS[:43]}"
 
 #: Kind, text before, credential, text behind.
@@ -166,6 +167,8 @@ CREDENTIALS = [
     ("private-key", '{"key": "', PEM.replace("\n", "\\n"), '\\n"}'),
     ("private-key", "", PEM.replace("\n", " "), " after"),
     ("private-key", "", CIPHERED, "\nafter"),
+    ("private-key", "     1\t", NUMBERED, "\n"),
+    ("private-key", "> ", PEM.replace("\n", "\n> "), "\nafter"),
     ("private-key", "", PGP, "\nafter"),
     ("private-key", "$ head -3 key\n", PEM[: PEM.index(LINE) + 130], "$ ls. x\n"),
     ("api-key", "key ", "sk-" + LETTERS[:48], "."),

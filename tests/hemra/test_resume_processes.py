@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -318,6 +321,25 @@ def test_resume_refuses_another_harness(place: Place) -> None:
         resume(place.store, run, Quiet())
     file.write_text(content)
     reload(place.store, load(place.store, run))
+    cancel(place.store, run)
+
+
+def test_a_lock_outlives_its_holder_for_a_moment_only(place: Place) -> None:
+    """A resume right after kill -9 would be refused because of an engine that is dead."""
+    run = dead_run(place)
+    folder = place.store.stream_path(run)
+    fd = os.open(folder / "engine.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.ftruncate(fd, 0)
+    os.write(fd, b'{"pid": 999999999, "started": 1.0}')
+    threading.Timer(0.2, os.close, [fd]).start()
+    lock = EngineLock(folder, run)
+    lock.acquire()
+    began = time.monotonic()
+    with pytest.raises(EngineBusy):  # this process holds it, and lives
+        EngineLock(folder, run).acquire()
+    assert time.monotonic() - began < 1
+    lock.release()
     cancel(place.store, run)
 
 

@@ -287,7 +287,7 @@ def test_lost_anchor_is_told(tmp_path: Path, anchor: bytes | None, sealed: bool)
         with pytest.raises(DamageError, match="anchor is missing or unreadable"):
             reading(store, run)
     (row,) = query.list_runs(store)
-    assert (row["status"], "anchor" in row["error"]) == ("unreadable", True)
+    assert (row["name"], row["status"], "anchor" in row["error"]) == ("synthetic", "unreadable", True)
 
 
 @pytest.mark.parametrize("places", ["the temp folder", "memory"])
