@@ -212,8 +212,13 @@ class _SegmentReading:
     def _end_link(self, file: BinaryIO, offset: int) -> None:
         """The link that the next segment, or the anchor, must name. Raises DamageError."""
         if offset and is_trailer(file, offset):
-            self.link = None  # the last sealed frame's link says nothing about what follows
-            self.link = bytes.fromhex(trailer_of(self.segment).spans[-1].end_link)
+            link, self.link = self.link, None  # the last sealed frame's link says nothing about what follows
+            trailer = trailer_of(self.segment)
+            self.link = bytes.fromhex(trailer.spans[-1].end_link)
+            if link is not None and link.hex() != trailer.link:
+                raise DamageError(
+                    self.segment.path, offset, "the last frame is not the one that the trailer names"
+                )
         named = self.mark is not None and self.position == self.mark.last + 1
         if self.mark is not None and named and self.link not in (None, self.mark.link):
             cause = f"event {self.mark.last} is not the one that the anchor names"

@@ -163,7 +163,7 @@ def _seal_group(directory: Path, group: list[Segment], last: int, stream: bytes)
             spans.extend(copied)
             chain = copied[-1].chain
         out.flush()
-        trailer = pack_trailer(Trailer(spans, marks).to_json())
+        trailer = pack_trailer(Trailer(spans, out.link.hex(), marks).to_json())
         file.write(trailer)
         out.table.add_skippable(len(trailer))
         file.write(out.table.pack())

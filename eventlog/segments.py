@@ -59,10 +59,12 @@ class Span(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Trailer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a sealed segment says of itself; `marks` are the highest numbers of its producers (hex -> number).
 
-    Raises ValueError when the spans are none or do not follow each other.
+    `link` is the link of the file's last unit: nothing after it in the file would name that. Raises ValueError
+    when the spans are none or do not follow each other.
     """
 
     spans: list[Span]
+    link: _Hex16
     marks: dict[_Hex16, Annotated[int, Meta(ge=0, le=HIGHEST)]]
 
     def __post_init__(self) -> None:

@@ -238,7 +238,7 @@ class _Check:
         """Seqs, span digests over the uncompressed bytes, and the seek table byte for byte; returns the last seq."""
         trailer, place, end = trailer_in(segment, file)
         digests, table = SpanDigests(trailer.spans), SeekTable()
-        offset, expected = 0, trailer.first
+        offset, expected, link = 0, trailer.first, trailer.link
         try:
             for unit in walk(file):
                 header = unit.header
@@ -248,10 +248,12 @@ class _Check:
                     cause = f"events {span.first} to {span.last} do not match their digest"
                     self.problem(segment.path, header.offset, cause)
                 table.add_unit(header.size, header.content_len, unit.frame)
-                offset, expected = header.end, header.last + 1
+                offset, expected, link = header.end, header.last + 1, unit.link.hex()
         except NotAUnit as stop:
             self.problem(segment.path, stop.offset, stop.cause)
             return trailer.last
+        if link != trailer.link:
+            self.problem(segment.path, place, "the last frame is not the one that the trailer names")
         if not digests.complete or offset != place or expected != trailer.last + 1:
             cause = f"the frames end at event {expected - 1}, which is not what the trailer says"
             self.problem(segment.path, offset, cause)

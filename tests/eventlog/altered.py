@@ -64,6 +64,8 @@ TRAILER_LIES: dict[str, Change] = {
     "a mark beyond all numbers": lambda holder: holder.update(marks={"00" * 16: 2**63}),
     "a mark below nought": lambda holder: holder.update(marks={"00" * 16: -1}),
     "a mark of nobody": lambda holder: holder.update(marks={"abc": 1}),
+    "no link": lambda holder: holder.pop("link"),
+    "a link that is no hex": lambda holder: holder.update(link="z" * 32),
     "not JSON": lambda _: b"{",
     "a list": lambda _: b"[]",
     "a number": lambda _: b"5",

@@ -139,21 +139,25 @@ interrupter = threading.Thread(target=interrupt)
 acknowledged = []
 number = 0
 interrupter.start()
-while any(thread.is_alive() for thread in threads):
+working = True
+while working:
     try:
+        working = any(thread.is_alive() for thread in threads)
         number += 1
         client.append(ToolCalled(call=f"m:{number}", name="t", arguments=None))
         acknowledged.append(number)
     except KeyboardInterrupt:
         pass
-while True:
+while not stop.is_set():
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        break
+        stop.set()
     except KeyboardInterrupt:
         pass
-stop.set()
-interrupter.join()
+while interrupter.is_alive():
+    try:
+        interrupter.join()
+    except KeyboardInterrupt:
+        pass
 client.close()
 print(len(done), " ".join(map(str, acknowledged)))
 """

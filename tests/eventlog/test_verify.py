@@ -290,6 +290,15 @@ def test_a_trailer_of_fewer_or_more_events_than_there_are(store: Store) -> None:
     assert any("the frames end at event 8" in e for e in errors(store))
 
 
+def test_a_trailer_that_names_another_last_frame(store: Store) -> None:
+    """If this failed, the last frame of a sealed file could be another one with the same content."""
+    directory = sealed(store)
+    (segment,) = list_segments(directory)
+    raw = segment.path.read_bytes()
+    segment.path.write_bytes(with_trailer(raw, lambda trailer: trailer.update(link="0" * 32)))
+    assert any("not the one that the trailer names" in e for e in errors(store))
+
+
 @pytest.mark.parametrize("name", ["segment", manifest.NAME, anchors.NAME])
 def test_files_cut_anywhere(store: Store, name: str) -> None:
     """If this failed, a file that a full disk or a copy cut short would be a stack trace, or sound."""
