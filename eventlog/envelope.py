@@ -10,7 +10,7 @@ most `MAX_EVENT` bytes: larger payloads are moved to blobs and the event carries
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ import orjson
 
 from eventlog import clock
 from eventlog.errors import BadEvent
-from eventlog.escape import LONG, Blob, is_plain, json_bytes, unescape
+from eventlog.escape import LONG, is_plain, json_bytes, unescape
 from eventlog.schemas.base import EventData
 from eventlog.spill import fitted_json
 
@@ -159,26 +159,3 @@ def decode_lines(content: bytes) -> list[Event]:
 
 def _unescaped(data: dict[str, Any]) -> dict[str, Any]:
     return {name: unescape(value) for name, value in data.items()}
-
-
-def blob_refs(value: Any) -> Iterator[str]:
-    """Digests of every blob that a decoded value names in place of a payload."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Blob):
-            yield item["$blob"]
-        elif isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-
-
-def event_blobs(event: Event) -> set[str]:
-    """Every blob an event needs: moved-out payloads and stored artifacts."""
-    found = set(blob_refs(event.data))
-    if event.type == "artifact.stored":
-        stored = event.data.get("blob")
-        if isinstance(stored, str):
-            found.add(stored)
-    return found

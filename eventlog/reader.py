@@ -34,7 +34,7 @@ from eventlog.frames import (
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import holder, is_held
 from eventlog.schemas.base import UPCASTS, upcast
-from eventlog.segments import Segment, is_sealed, list_segments, trailer_of, visible_segments
+from eventlog.segments import Segment, is_sealed, list_segments, trailer_in, visible_segments
 from eventlog.store import Store
 
 OnDamage = Callable[[DamageError], None]
@@ -213,7 +213,7 @@ class _SegmentReading:
         """The link that the next segment, or the anchor, must name. Raises DamageError."""
         if offset and is_trailer(file, offset):
             link, self.link = self.link, None  # the last sealed frame's link says nothing about what follows
-            trailer = trailer_of(self.segment)
+            trailer = trailer_in(self.segment, file).trailer  # of this file: another may have its name by now
             self.link = bytes.fromhex(trailer.spans[-1].end_link)
             if link is not None and link.hex() != trailer.link:
                 raise DamageError(

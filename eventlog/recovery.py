@@ -57,6 +57,7 @@ def recover(directory: Path) -> Recovered:
     the mark are synced and kept. Raises DamageError when something at or below the durable mark is wrong.
     """
     remove_temps(directory)
+    remove_temps(directory / "torn")
     _remove_covered(directory)
     mark = anchors.load(directory)
     segments = list_segments(directory)

@@ -84,6 +84,7 @@ def seal_segments(directory: Path, *, below: int | None = None) -> None:
     segments = [s for s in visible_segments(directory) if below is None or s.first < below]
     bounds = {s.first: n.first for s, n in pairwise(segments)}
     replaced: list[Segment] = []
+    manifest.begin(directory)
     for group in _groups(segments):
         _seal_group(directory, group, bounds.get(group[-1].first, below or mark.last + 1) - 1, mark.stream)
         replaced += group[1:]

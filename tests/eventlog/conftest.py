@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eventlog.envelope import encode
+from eventlog.envelope import Event, encode
+from eventlog.payloads import needs
 from eventlog.schemas.conversation import ToolCalled
 from eventlog.store import Store
 from eventlog.stream import Incoming, StreamWriter
@@ -37,3 +38,8 @@ def filled(store: Store, name: str = "run", commits: int = 5, size: int = 4) -> 
         for index in range(commits):
             writer.commit([incoming(1, 1 + index * size, size)])
     return [f"1:{n}" for n in range(1, commits * size + 1)]
+
+
+def named_blobs(event: Event) -> set[str]:
+    """Digests of the blobs that an event names itself."""
+    return {need.digest for need in needs(event)}

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eventlog.envelope import decode_lines, encode, event_blobs
+from eventlog.envelope import decode_lines, encode
 from eventlog.errors import BadEvent
 from eventlog.escape import READ_DEPTH, escape, unescape
 from eventlog.reader import read, resolve
@@ -26,6 +26,7 @@ from eventlog.schemas.conversation import ToolCalled
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from eventlog.verify import verify
+from tests.eventlog.conftest import named_blobs
 from tests.eventlog.test_envelope import ODD, round_trip, same
 
 BLOB = {"$blob": "sha256:" + "0" * 64, "size": 3, "kind": "text", "head": "abc"}
@@ -138,7 +139,7 @@ def test_a_forged_blob_in_the_depth_is_no_reference(store: Store) -> None:
         with StreamWriter.open(store, f"run{depth}", create=True) as writer:
             writer.append(called(nested(BLOB, depth)))
         (event,) = read(store, f"run{depth}")
-        assert event_blobs(event) == set()
+        assert named_blobs(event) == set()
         resolve(store, event.data)
     assert verify(store).ok
 
@@ -146,7 +147,7 @@ def test_a_forged_blob_in_the_depth_is_no_reference(store: Store) -> None:
 def test_a_blob_in_the_text_of_an_older_writer_is_no_reference() -> None:
     """If this failed, a log that holds a forged reference below depth 200 would stay unreadable."""
     assert unescape({"$json": json.dumps([BLOB])}) == [BLOB]
-    assert not event_blobs(decode_lines(stored({"x": {"$json": json.dumps([BLOB])}}))[0])
+    assert not named_blobs(decode_lines(stored({"x": {"$json": json.dumps([BLOB])}}))[0])
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_a_malformed_mark_stays_as_it_is(value: dict[str, Any]) -> None:
     """If this failed, one object that hemra did not write would make a whole stream unreadable."""
     (event,) = decode_lines(stored({"x": value, "y": [value, {"$float": "Infinity"}]}))
     assert event.data == {"x": value, "y": [value, math.inf]}
-    assert event_blobs(event) == set()
+    assert named_blobs(event) == set()
     assert same(unescape(escape(event.data)), event.data)
 
 

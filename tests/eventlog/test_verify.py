@@ -426,6 +426,25 @@ def test_an_import_that_was_cut_short_is_told_from_an_old_anchor(store: Store) -
     assert errors(store)
 
 
+EXPORTING = """
+import io, sys
+from eventlog import Store, export
+export(Store.open(sys.argv[1]), ["run"], io.BytesIO())
+"""
+
+
+@pytest.mark.parametrize("point", ["seal.before_rename", "seal.after_rename", "seal.after_manifest"])
+def test_a_first_seal_for_an_export_that_is_killed_leaves_a_sound_store(store: Store, point: str) -> None:
+    """If this failed, killing an export would make a run unsound: sealed, and without a manifest."""
+    filled(store)
+    environment = {**os.environ, "HEMRA_CRASH_AT": point, "PYTHONPATH": str(Path(__file__).parents[2])}
+    died = subprocess.run([sys.executable, "-c", EXPORTING, str(store.path)], env=environment, check=False)
+    assert died.returncode == -9
+    assert errors(store) == []
+    seal.seal(store, "run")
+    assert checked(store).problems == []
+
+
 SEALING = """
 import sys
 from eventlog import Store
