@@ -79,7 +79,8 @@ class Conclusion:
     - `nonzero_exit`: its exit code was not 0
     - `output_truncated`: the final answer is head and tail only; the whole is in the artifact `stdout`
     - `no_hello`, `other_protocol`, `incomplete_stream`, `several_finals`, `line_too_long`, `bad_usage`,
-      `deep_nesting`, `unknown_lines`, `adapter_mismatch`: see docs/harness-protocol.md
+      `usage_partial`, `cost_partial`, `over_turn_limit`, `over_token_limit`, `deep_nesting`, `unknown_lines`,
+      `adapter_mismatch`: see docs/harness-protocol.md
     """
 
     outcome: str | None = None

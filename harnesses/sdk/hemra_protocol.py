@@ -68,6 +68,11 @@ class Trial:
         """A remark for whoever reads the record. Levels: debug, info, warning, error."""
         self.say("log", level=level, text=text)
 
+    def error(self, kind: str, text: str) -> None:
+        """The work cannot go on; say it in place of `final`. Kinds: `auth`, `quota`, `provider` when the model's
+        endpoint did not serve, `harness` for a failure of the program itself."""
+        self.say("error", kind=kind, text=text)
+
     def final(self, text: str) -> None:
         """The final answer; say it once, last, and exit soon after."""
         self.say("final", text=text)

@@ -156,3 +156,16 @@ def test_the_sdk_reads_files_and_records_it(tmp_path: Path) -> None:
     ]
     assert [result.ok for result in results[5:]] == [False] * 4
     assert "No such file" in str(results[5].result)
+
+
+def test_the_sdk_says_why_the_work_cannot_go_on(tmp_path: Path) -> None:
+    """A refused key would count as an answer of the agent, and its trial would be scored."""
+    program = 'from hemra_protocol import Trial\nTrial("t", "1").error("auth", "the key was refused")\n'
+    (tmp_path / "agent.py").write_text(program, encoding="utf-8")
+    (tmp_path / "harness.yaml").write_text(
+        'name: t\nkind: protocol\ncommand: ["{python}", agent.py]\n', encoding="utf-8"
+    )
+    _, conclusion, done = carried_out(tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert conclusion.outcome == "auth_error"
+    assert "the key was refused" in str(conclusion.reason)
