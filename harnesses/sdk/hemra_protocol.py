@@ -34,7 +34,7 @@ class Trial:
         os.dup2(2, 1)
         self.say("hello", protocol=PROTOCOL, name=name, version=version)
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def say(self, kind: str, /, **fields: Any) -> None:
         """Write one line of the protocol."""
         line = json.dumps({"type": kind, **fields}).encode("ascii") + b"\n"
         while line:
