@@ -9,17 +9,18 @@ background thread sends what was emitted or appended asynchronously, and what no
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Self
 
 from eventlog import clock
 from eventlog.bus_messages import Answer, Status, pack_append
 from eventlog.envelope import encode
 from eventlog.errors import BadEvent, LogError, RecorderRefused, RecorderUnavailable
+from eventlog.loop_answers import LoopAnswers
 from eventlog.outbox import Item, Outbox
 from eventlog.schemas.base import EventData
 from eventlog.store import Store
@@ -58,6 +59,7 @@ class Client:
         self._refused_since: float | None = None
         self._lost: LogError | None = None
         self._closed = False
+        self._answers: LoopAnswers | None = None
         self._thread = threading.Thread(target=self._send_in_background, name=f"client-{stream}", daemon=True)
 
     @classmethod
@@ -113,13 +115,10 @@ class Client:
             # Too large for a line: the payload goes to the blob store, which takes its time.
             line = await asyncio.to_thread(self._encode, data, trial)
         loop = asyncio.get_running_loop()
+        if self._answers is None or self._answers.loop is not loop:
+            self._answers = LoopAnswers(loop)
         future: asyncio.Future[int | None] = loop.create_future()
-
-        def settled(item: Item) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-                loop.call_soon_threadsafe(_resolve, future, item)
-
-        self._outbox.put(Item(line, settled))
+        self._outbox.put(Item(line, partial(self._answers.put, future)))
         return await future
 
     def emit(self, data: EventData, *, trial: str | None = None) -> None:
@@ -288,12 +287,3 @@ class Client:
                     )
             if self._refused_since is not None:
                 self._outbox.pause(_RETRY_PAUSE_S)
-
-
-def _resolve(future: asyncio.Future[int | None], item: Item) -> None:
-    if future.cancelled():
-        return
-    if item.error is not None:
-        future.set_exception(item.error)
-    else:
-        future.set_result(item.seq)

@@ -52,7 +52,8 @@ def write(parts: Sequence[RenderableType], *, width: int | None, colour: bool | 
     colour = wants_colour() if colour is None else colour
     out = io.StringIO()
     console = Console(
-        file=out, width=width or page_width(), force_terminal=colour, no_color=not colour,
+        # A height too: with only a width, rich takes 80 columns where TERM is dumb.
+        file=out, width=width or page_width(), height=50, force_terminal=colour, no_color=not colour,
         color_system="standard" if colour else None, highlight=False, markup=False, emoji=False,
         legacy_windows=False,
     )  # fmt: skip
