@@ -37,12 +37,15 @@ from eventlog.store import Store  # noqa: E402
 from eventlog.stream import Incoming, StreamWriter  # noqa: E402
 
 SYSTEMS = ("hemra", "sqlite", "jsonl")
+#: How the engine appends: its trials are tasks of one event loop. The other systems have threads in this line.
+TASKS = "16 tasks of one event loop"
 #: (title, producer processes, threads in each, events a batch)
 CELLS = (
     ("1 producer", 1, 1, 1),
     ("16 producers", 16, 1, 1),
     ("64 producers", 64, 1, 1),
     ("16 threads of one process", 1, 16, 1),
+    (TASKS, 1, 16, 1),
     ("1 producer, batches of 10", 1, 1, 10),
     ("1 producer, batches of 100", 1, 1, 100),
     ("16 producers, batches of 10", 16, 1, 10),
@@ -78,6 +81,8 @@ def rate(system: str, cell: tuple[str, int, int, int], appends: int, folder: Pat
     batches = appends // processes // threads
     argv = [sys.executable, str(Path(__file__).with_name("log_producer.py")), system, str(path),
             "--batch", str(batch), "--batches", str(batches), "--threads", str(threads)]  # fmt: skip
+    if cell[0] == TASKS and system == "hemra":
+        argv.append("--tasks")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     workers = [
         subprocess.Popen(

@@ -11,6 +11,7 @@ fifteen.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import fcntl
 import os
 import sqlite3
@@ -85,6 +86,27 @@ def _line(event: Event) -> bytes:
     return encode(data, source="bench", trial=trial, blobs=None)
 
 
+def as_tasks(options: argparse.Namespace, events: list[Event]) -> None:
+    """As `main`, with as many tasks as there would be threads, all in one event loop."""
+    from eventlog.client import Client
+    from eventlog.store import Store
+
+    client = Client.connect(Store.open(options.path), "bench", source="bench")
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+    async def work(index: int) -> int:
+        for data, trial in islice(cycle(events[index:] + events[:index]), options.batches):
+            await client.append_async(data, trial=trial)
+        return int(options.batches)
+
+    async def all_of_them() -> int:
+        return sum(await asyncio.gather(*(work(n) for n in range(options.threads))))
+
+    print(asyncio.run(all_of_them()), flush=True)
+    client.close()
+
+
 def main() -> None:
     """See the module's docstring."""
     parser = argparse.ArgumentParser()
@@ -94,8 +116,12 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tasks", action="store_true", help="tasks of an event loop instead of threads")
     options = parser.parse_args()
     events = list(Workload(options.seed).events(2000))
+    if options.tasks:
+        as_tasks(options, events)
+        return
     append, close = {"hemra": hemra, "sqlite": sqlite, "jsonl": jsonl}[options.system](options.path)
     print("ready", flush=True)
     sys.stdin.readline()
