@@ -95,11 +95,6 @@ class StreamWriter:
         """Seq of the last durable event; 0 in an empty stream."""
         return self._last
 
-    @property
-    def live_segment(self) -> int:
-        """First seq of the segment being written, or of the one that the next commit opens."""
-        return self._segment if self._fd >= 0 else self._last + 1
-
     def append(self, data: EventData, *, trial: str | None = None, source: str = "hemra") -> int:
         """Record one event and return its seq once it is on disk. Raises BadEvent or RecorderRefused."""
         line = encode(data, source=source, trial=trial, blobs=self.store.blobs)

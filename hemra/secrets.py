@@ -79,7 +79,6 @@ class Redactor:
         # The longest first, so that a secret that contains another one is replaced whole.
         self._needles = sorted(self._labels, key=len, reverse=True)
         self._pattern = re.compile(b"|".join(map(re.escape, self._needles)))
-        self._longest = max(map(len, self._needles), default=0)
         self._heads = {needle[:size] for needle in self._needles for size in range(1, _PROBE)}
         # In lower case there are fewer of them; those with zero bytes are wide, which hardly any output is.
         probes = sorted({needle.lower() for needle in self._needles})

@@ -10,8 +10,6 @@ from eventlog.schemas.base import EventData
 from eventlog.schemas.trials import TrialPhaseFinished
 from hemra.engine.context import TrialLog
 
-#: In this order; a try may end after any of them.
-PHASES = ("create", "prepare", "run", "stop", "store", "score", "destroy")
 _MOST_CHARS = 500
 
 
