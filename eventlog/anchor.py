@@ -1,8 +1,14 @@
 """The anchor: how far a stream is durable, kept outside the bytes it guards.
 
-The file `anchor` holds two slots of 512 bytes, written in turn; the valid slot with the higher counter
-counts. It is synced after the data and before the answer to the producers, so every acknowledged event
-lies at or below it: what is wrong below is damage, what is wrong above may be a torn write.
+The file `anchor` holds two slots of 512 bytes; the valid slot with the higher counter counts. It is written
+after the sync of the data and before the answer to the producers, so every acknowledged event lies at or below
+it: what is wrong below is damage, what is wrong above may be a torn write.
+
+It is *written* at every commit and *synced* at the first commit of a segment, at least every `SYNC_S` while
+commits go on, soon after the last one, and at every change of state. Whatever dies but the machine, it is exact.
+After a power cut it may stand where it was synced last; then every header behind it that can be read still
+names what was durable before it (see `standing` and `recovery`). One slot always holds the mark that was synced
+last: until the other one is synced too, only that other one is written.
 
     slot  4s tag "HMRN" · u16 version · u16 state (0 open, 1 closed, 2 finished) · u64 counter
           8s stream id · u64 first seq of the live segment (0: none) · u64 offset in it · u64 last seq
@@ -13,6 +19,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +30,8 @@ from eventlog.errors import StoreError
 from eventlog.frames import NO_LINK
 
 NAME = "anchor"
+#: While commits go on, the anchor's own sync is at most this many seconds behind theirs.
+SYNC_S = 0.1
 OPEN, CLOSED, FINISHED = 0, 1, 2
 _SLOT = 512
 _BODY = struct.Struct("<4sHHQ8sQQQ16s")
@@ -61,7 +70,13 @@ def _unpack(raw: bytes, path: Path) -> Mark | None:
 
 def slots(directory: Path) -> list[Mark | None]:
     """Both slots as they are on disk; None for a slot that is not valid."""
-    path = directory / NAME
+    found = _slots(directory / NAME)
+    if None in found:
+        found = _slots(directory / NAME)  # a slot may have been seen in the middle of being written
+    return found
+
+
+def _slots(path: Path) -> list[Mark | None]:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -81,11 +96,13 @@ class Anchor:
 
     def __init__(self, directory: Path, mark: Mark) -> None:
         self._path = directory / NAME
-        mark = mark._replace(counter=mark.counter + mark.counter % 2)  # an even counter lives in slot 0
         # Both slots are made valid at each open, so that later a bad slot always means something.
         with replacing(self._path) as file:
             file.write(_pack(mark) + _pack(mark._replace(counter=mark.counter + 1)))
         self.mark = mark._replace(counter=mark.counter + 1)
+        self._slot = 0
+        self._synced_at = time.monotonic()
+        self.synced = True
         self._fd = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
 
     @classmethod
@@ -93,14 +110,26 @@ class Anchor:
         """The anchor of a new, empty stream."""
         return cls(directory, Mark(OPEN, 0, stream, 0, 0, 0, NO_LINK))
 
-    def advance(self, **changes: int | bytes) -> None:
-        """Write the next slot and sync it. OSError passes through; the old slot then still stands."""
+    def advance(self, *, sync: bool = True, **changes: int | bytes) -> None:
+        """Write the next mark; sync it with `sync`, or when that is due. OSError passes through: the mark that was
+        synced last then still stands in the other slot."""
         mark = self.mark._replace(counter=self.mark.counter + 1, **changes)  # type: ignore[arg-type]
         crash_point("anchor.before_write")
-        os.pwrite(self._fd, _pack(mark), _SLOT * (mark.counter % 2))
+        os.pwrite(self._fd, _pack(mark), _SLOT * self._slot)
+        self.mark, self.synced = mark, False
+        crash_point("anchor.after_write")
+        if sync or time.monotonic() - self._synced_at >= SYNC_S:
+            self.sync()
+
+    def sync(self) -> None:
+        """Sync what was written. OSError passes through."""
+        if self.synced:
+            return
         crash_point("anchor.before_sync")
         os.fdatasync(self._fd)
-        self.mark = mark
+        self._slot = 1 - self._slot
+        self._synced_at = time.monotonic()
+        self.synced = True
         crash_point("anchor.after_sync")
 
     @property

@@ -97,7 +97,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     data: dict[str, Any]
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
+_line_decoder = msgspec.json.Decoder(_Line)
 
 
 def pack_append(producer: bytes, first: int, lines: Sequence[bytes]) -> bytes:
@@ -136,19 +136,40 @@ def _checked_lines(first: int, count: int, body: bytes) -> list[bytes]:
     lines = body.split(b"\n")
     if not count or len(lines) != count or not 0 < first <= _MAX_NUMBER:
         raise BadRequest(f"{count} events from number {first} were announced, {len(lines)} lines came")
-    for index, line in enumerate(lines):
-        # The writer puts `seq` after the brace, so the brace must be the first byte and something must
-        # follow.
-        if line[:2] != b'{"' or len(line) > MAX_EVENT:
-            raise BadRequest(f"event {first + index} is not one line of JSON of at most {MAX_EVENT} bytes")
-        try:
-            event = _decode_line(line)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-            raise BadRequest(f"event {first + index} does not read as an event: {error}") from None
-        # Two brackets a level: what is shorter cannot be too deep.
-        if len(line) > 2 * _MAX_DEPTH and _deeper_than(event.data, _MAX_DEPTH):
-            raise BadRequest(f"event {first + index} is nested more than {_MAX_DEPTH} levels deep")
+    if count == 1 or not _all_plain(lines, body):
+        for index, line in enumerate(lines):
+            _check_line(first + index, line)
     return lines
+
+
+def _all_plain(lines: list[bytes], body: bytes) -> bool:
+    """Whether nothing is wrong with any of the lines; found without looking at each by itself. A line that is not
+    plain may still be right."""
+    # The writer puts `seq` after the brace, so the brace must be the first byte and something must follow.
+    if max(map(len, lines)) > MAX_EVENT or body[:2] != b'{"' or body.count(b'\n{"') != len(lines) - 1:
+        return False
+    try:
+        events = _line_decoder.decode_lines(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return False
+    return len(events) == len(lines) and not any(map(_may_be_deep, lines))
+
+
+def _may_be_deep(line: bytes) -> bool:
+    """Whether there are brackets enough for too many levels; two bytes a level are the least."""
+    return len(line) > 2 * _MAX_DEPTH and line.count(b"[") + line.count(b"{") > _MAX_DEPTH
+
+
+def _check_line(number: int, line: bytes) -> None:
+    """Raises BadRequest for a line that is no event."""
+    if line[:2] != b'{"' or len(line) > MAX_EVENT:
+        raise BadRequest(f"event {number} is not one line of JSON of at most {MAX_EVENT} bytes")
+    try:
+        data = _line_decoder.decode(line).data
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise BadRequest(f"event {number} does not read as an event: {error}") from None
+    if _may_be_deep(line) and _deeper_than(data, _MAX_DEPTH):
+        raise BadRequest(f"event {number} is nested more than {_MAX_DEPTH} levels deep")
 
 
 def _deeper_than(value: Any, levels: int) -> bool:

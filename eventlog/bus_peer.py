@@ -18,13 +18,10 @@ import threading
 import time
 from pathlib import Path
 
-from eventlog.bus import MAX_REQUEST
+from eventlog.bus import GREETING, MAX_REQUEST, PUB, REP, REQ, SP, SUB
 
-_GREETING = struct.Struct(">4sHH")
 _FRAME = struct.Struct(">BQ")
 _REQUEST = struct.Struct(">BQI")
-_SP = b"\0SP\0"
-_REQ, _REP, _PUB, _SUB = 0x30, 0x31, 0x20, 0x21
 _ID_FLAG = 0x80000000
 #: No answer is longer; what claims to be is not a recorder.
 _MAX_ANSWER = 1024 * 1024
@@ -46,14 +43,14 @@ def _connect(path: Path, ours: int, theirs: int, deadline: float) -> socket.sock
     try:
         connection.settimeout(max(0.001, deadline - time.monotonic()))
         connection.connect(str(path))
-        connection.sendall(_GREETING.pack(_SP, ours, 0))
+        connection.sendall(GREETING.pack(SP, ours, 0))
         greeting = b""
-        while len(greeting) < _GREETING.size:
-            piece = connection.recv(_GREETING.size - len(greeting))
+        while len(greeting) < GREETING.size:
+            piece = connection.recv(GREETING.size - len(greeting))
             if not piece:
                 raise Unreachable(f"{path} closed the connection")
             greeting += piece
-        if _GREETING.unpack(greeting) != (_SP, theirs, 0):
+        if GREETING.unpack(greeting) != (SP, theirs, 0):
             raise Unreachable(f"{path} is no recorder's socket")
     except OSError as error:
         connection.close()
@@ -70,7 +67,7 @@ class Requester:
     def __init__(self, path: Path, deadline: float) -> None:
         """Connect by `deadline` (monotonic seconds). Raises Unreachable."""
         self._path = path
-        self._socket = _connect(path, _REQ, _REP, deadline)
+        self._socket = _connect(path, REQ, REP, deadline)
         # The kernel's own timeout costs no poll() before each call, as Python's would.
         self._socket.setblocking(True)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *_LOOK))
@@ -134,7 +131,7 @@ class Waker:
     def __init__(self, path: Path, *, timeout_s: float = 1.0) -> None:
         """Connect. Raises Unreachable when no recorder is alive."""
         self._path = path
-        self._socket = _connect(path, _SUB, _PUB, time.monotonic() + timeout_s)
+        self._socket = _connect(path, SUB, PUB, time.monotonic() + timeout_s)
         self._socket.setblocking(False)
 
     def wait(self, timeout_s: float, stop: threading.Event | None = None) -> bool:

@@ -268,6 +268,20 @@ def find_header(file: BinaryIO, offset: int) -> Header | None:
     return None
 
 
+def proven_behind(file: BinaryIO, offset: int, stream: bytes) -> int:
+    """Highest seq that headers of the stream from `offset` on say was durable before them; 0 without any."""
+    proven = 0
+    header = find_header(file, offset)
+    while header is not None:
+        if header.stream == stream:
+            proven = max(proven, header.synced)
+        try:
+            header = read_header(file, header.end)
+        except (NotAUnit, EOFError):
+            header = find_header(file, header.offset + 1)
+    return proven
+
+
 def is_trailer(file: BinaryIO, offset: int) -> bool:
     """Whether a sealed segment's trailer begins at `offset`."""
     file.seek(offset)

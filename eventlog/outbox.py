@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from eventlog.errors import LogError
 
 #: What one request carries at most.
-BATCH_EVENTS = 1000
-BATCH_BYTES = 256 * 1024
+BATCH_EVENTS = 2000
+BATCH_BYTES = 512 * 1024
 #: Emitted events wait while this many bytes are queued already.
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 #: Where several append at once, the next batch waits this long at most for those that the last one set free: they
@@ -94,7 +94,8 @@ class Outbox:
             if item.waits:
                 self._count_wanted()
             if not item.waits:
-                self._be_due(self._delay)
+                if self._due == math.inf:
+                    self._be_due(self._delay)
             elif item.notify is not None:
                 self._asynchronous += 1
                 self._be_due(0.0)

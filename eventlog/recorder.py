@@ -2,8 +2,8 @@
 
     python -m eventlog.recorder --store DIR --stream NAME --holder-pid PID
 
-One thread: wait for a request, take all others that wait, commit them as one group (one write, one sync,
-one anchor), answer them all. What arrives while a sync is under way goes into the next group. An answer is
+One thread: wait for a request, take all others that wait, commit them as one group (one write, one sync),
+answer them all. What arrives while a sync is under way goes into the next group. An answer is
 sent only after its events are on disk; what was sent twice is recorded once, because the stream's writer
 knows the numbers.
 
@@ -24,8 +24,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from eventlog.bus import Received, Server, address_of
+from eventlog.anchor import SYNC_S
+from eventlog.bus import address_of
 from eventlog.bus_messages import Answer, BadRequest, Kind, Request, Status, pack_answer, unpack_request
+from eventlog.bus_server import Received, Server
 from eventlog.errors import DamageError, LogError, RecorderRefused
 from eventlog.holders import Holders
 from eventlog.store import Store
@@ -65,10 +67,13 @@ class Recorder:
         """Serve until the end. The stream is closed and every socket too when this returns."""
         try:
             while not self._stopping:
-                requests = self._server.receive(_TICK_S)
+                requests = self._server.receive(_TICK_S if self._writer.settled else SYNC_S)
                 if requests:
                     self.serve(self._gathered(requests))
-                elif self._nobody_left():
+                    continue
+                self._writer.settle()
+                self._writer.seal_full()
+                if self._nobody_left():
                     return
         finally:
             self.close()

@@ -10,6 +10,11 @@ highest seq that the anchor or any later header says is synced. Where something 
 | none | last >= durable | cut | a torn write that was never acknowledged |
 | none | last < durable | damage | acknowledged events are unreadable |
 
+After a power cut the anchor may be a moment behind (see `anchor`). The whole units there are kept; where one is
+broken, the headers after it say what was durable. Only broken bytes with no whole header after them remain in
+doubt: they were never acknowledged, unless the disk lost what it had confirmed in the last `anchor.SYNC_S`.
+They are copied aside like any other, and whoever opens the stream is told.
+
 `cut` means: the bytes are copied to `torn/`, synced, and only then removed from the segment. `damage` means:
 nothing is touched, DamageError names file and offset.
 """
@@ -23,7 +28,7 @@ from pathlib import Path
 from eventlog import anchor as anchors
 from eventlog.disk import fsync_dir, make_dir, remove_temps, replacing
 from eventlog.errors import DamageError
-from eventlog.frames import NO_LINK, NotAUnit, content_of, find_header, read_header, walk
+from eventlog.frames import NO_LINK, NotAUnit, content_of, proven_behind, read_header, walk
 from eventlog.producers import remember
 from eventlog.segments import Segment, is_sealed, list_segments, trailer_of
 
@@ -134,9 +139,7 @@ def _recover_live(
                 _check_link(mark, segment, header.offset, state)
         except NotAUnit as stop:
             cause = stop.cause
-            later = find_header(file, stop.offset + 1)
-            if later is not None:
-                durable = max(durable, later.synced)
+            durable = max(durable, proven_behind(file, stop.offset + 1, state.stream))
     if cause and verdict(last=state.last, durable=durable, next_first=following) == DAMAGE:
         raise DamageError(segment.path, end, cause)
     if end < size:

@@ -24,8 +24,12 @@ from eventlog.schemas.base import EventData
 from eventlog.segments import list_segments, name_of
 from eventlog.store import Store
 
-#: A live segment that has grown to this many bytes is closed and sealed in the background.
+#: A live segment that has grown to this many bytes is closed; it is sealed in the background, in a quiet moment
+#: or when so many wait for one.
 ROLL_BYTES = 32 * 1024 * 1024
+SEAL_BACKLOG = 8
+#: What `seq` and the newline add to a line, at most.
+_SEQ_ROOM = 28
 #: Closing seals once a stream has this many segments, so that a stream of small appends stays small.
 MANY_SEGMENTS = 32
 
@@ -66,6 +70,7 @@ class StreamWriter:
         self._producer = os.urandom(16)
         self._number = 0
         self._sealing: threading.Thread | None = None
+        self._full = 0
         self._closed = False
 
     @classmethod
@@ -131,12 +136,10 @@ class StreamWriter:
             self._roll()
         return acks
 
-    def _choose(
-        self, batch: Sequence[Incoming]
-    ) -> tuple[list[Ack], list[tuple[bytes, int, bytes]], dict[bytes, int]]:
-        """Acks, the (producer, number, line) to write in order, and the marks that will then hold."""
+    def _choose(self, batch: Sequence[Incoming]) -> tuple[list[Ack], list[Incoming], dict[bytes, int]]:
+        """Acks, what is to be written in order, and the marks that will then hold."""
         acks: list[Ack] = []
-        chosen: list[tuple[bytes, int, bytes]] = []
+        chosen: list[Incoming] = []
         marks: dict[bytes, int] = {}
         seq = self._last
         for producer, first, lines in batch:
@@ -147,33 +150,33 @@ class StreamWriter:
                 )
                 continue
             skip = min(max(0, known + 1 - first), len(lines)) if known else 0
-            fresh = lines[skip:]
-            chosen.extend((producer, first + skip + i, line) for i, line in enumerate(fresh))
+            fresh = lines[skip:] if skip else lines
             if fresh:
+                chosen.append(Incoming(producer, first + skip, fresh))
                 marks[producer] = first + len(lines) - 1
             acks.append(Ack(seq + 1 if fresh else None, seq + len(fresh) if fresh else None, skip))
             seq += len(fresh)
         return acks, chosen, marks
 
-    def _units(
-        self, chosen: Sequence[tuple[bytes, int, bytes]]
-    ) -> Iterator[tuple[bytes, list[bytes], dict[bytes, int]]]:
-        """Cut the lines into frames of at most LIVE_CONTENT bytes: (content, lines, marks) of each."""
+    def _units(self, chosen: Sequence[Incoming]) -> Iterator[tuple[bytes, int, dict[bytes, int]]]:
+        """Cut the lines into frames of at most LIVE_CONTENT bytes: (content, number of lines, marks) of each."""
         seq, size = self._last, 0
-        lines: list[bytes] = []
+        full: list[bytes] = []
         marks: dict[bytes, int] = {}
-        for producer, number, line in chosen:
-            seq += 1
-            full = with_seq(line, seq) + b"\n"
-            if lines and size + len(full) > LIVE_CONTENT:
-                yield b"".join(lines), lines, marks
-                lines, marks, size = [], {}, 0
-            lines.append(full)
-            marks[producer] = number
-            size += len(full)
-        yield b"".join(lines), lines, marks
+        for producer, first, lines in chosen:
+            for number, line in enumerate(lines, first):
+                seq += 1
+                size += len(line) + _SEQ_ROOM
+                if size > LIVE_CONTENT and full:
+                    if number > first:
+                        marks[producer] = number - 1
+                    yield b"\n".join(full) + b"\n", len(full), marks
+                    full, marks, size = [], {}, len(line) + _SEQ_ROOM
+                full.append(with_seq(line, seq))
+            marks[producer] = first + len(lines) - 1
+        yield b"\n".join(full) + b"\n", len(full), marks
 
-    def _write(self, chosen: Sequence[tuple[bytes, int, bytes]]) -> None:
+    def _write(self, chosen: Sequence[Incoming]) -> None:
         if self._anchor.closed:
             self._anchor = Anchor(self.path, self._anchor.mark)
         fresh_segment = self._fd < 0
@@ -181,16 +184,16 @@ class StreamWriter:
             self._open_segment()
         last, link = self._last, self._link
         out: list[bytes] = []
-        for content, lines, marks in self._units(chosen):
+        for content, count, marks in self._units(chosen):
             # A segment's first frame repeats all marks, so that reopening needs to read no older segment.
             all_marks = {**self._marks, **marks} if fresh_segment and not out else marks
             packed = pack_unit(
-                content, stream=self._anchor.mark.stream, first=last + 1, count=len(lines), synced=self._last,
+                content, stream=self._anchor.mark.stream, first=last + 1, count=count, synced=self._last,
                 prev=link, marks=all_marks,
             )  # fmt: skip
             link = packed.link
             out += packed.header, packed.frame
-            last += len(lines)
+            last += count
         data = b"".join(out)
         crash_point("commit.before_write")
         written = os.write(self._fd, data)
@@ -201,7 +204,9 @@ class StreamWriter:
         if fresh_segment:
             fsync_dir(self.path)  # the new file's name must survive too before anything in it is acknowledged
         crash_point("commit.after_sync")
-        self._anchor.advance(segment=self._segment, offset=self._size + len(data), last=last, link=link)
+        self._anchor.advance(
+            sync=fresh_segment, segment=self._segment, offset=self._size + len(data), last=last, link=link
+        )
         self._size += len(data)
         self._last, self._link = last, link
         crash_point("commit.after_anchor")
@@ -219,7 +224,8 @@ class StreamWriter:
         than was acknowledged, the bytes must stay. What cannot be cut now is recognised by recovery, because
         the next segment begins right after the last acknowledged event.
         """
-        mark = self._anchor.mark
+        # No segment is named: what stands in the given up one above the mark was refused.
+        mark = self._anchor.mark._replace(segment=0, offset=0, last=self._last, link=self._link)
         self._anchor.close()
         with contextlib.suppress(OSError):
             self._anchor = Anchor(self.path, mark)
@@ -233,15 +239,38 @@ class StreamWriter:
         os.close(self._fd)
         self._fd = -1
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to sync: `settle` would do nothing."""
+        return self._anchor.closed or self._anchor.synced
+
+    def settle(self) -> None:
+        """Sync the anchor where it is behind: to be called soon after the last commit of a busy time."""
+        try:
+            if not self.settled:
+                self._anchor.sync()
+        except OSError:
+            # Nothing was promised that is not on disk. The failed sync is not tried again: a new file is.
+            self._give_up_segment()
+
     def _roll(self) -> None:
-        """Close the full segment; it is sealed while appends go on."""
-        os.close(self._fd)
-        self._fd = -1
-        if self._sealing is None or not self._sealing.is_alive():
-            self._sealing = threading.Thread(
-                target=self._seal_below, args=(self._last + 1,), name="seal", daemon=True
-            )
-            self._sealing.start()
+        """Close the full segment."""
+        self.settle()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._full += 1
+        if self._full >= SEAL_BACKLOG:
+            self.seal_full()
+
+    def seal_full(self) -> None:
+        """Have the full segments sealed while appends go on: sealing takes more of a processor than they do."""
+        if not self._full or (self._sealing is not None and self._sealing.is_alive()):
+            return
+        self._full = 0
+        below = self._segment if self._fd >= 0 else self._last + 1
+        self._sealing = threading.Thread(target=self._seal_below, args=(below,), name="seal", daemon=True)
+        self._sealing.start()
 
     def _seal_below(self, first: int) -> None:
         from eventlog.seal import seal_segments

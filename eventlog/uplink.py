@@ -22,6 +22,8 @@ from eventlog.store import Store
 
 #: How long somebody else may hold the stream without answering as a recorder before StreamBusy is raised.
 BUSY_S = 10.0
+#: Recorders that may die while they come up before that is taken for the answer.
+MAX_STARTS = 3
 #: Pause between two looks for a recorder that somebody else is starting or ending.
 _PROBE_S = 0.02
 #: A finish seals the whole stream: it may take this long as long as the recorder lives.
@@ -45,7 +47,7 @@ class Uplink:
         Raises RecorderUnavailable, StreamBusy, and what `start_recorder` raises.
         """
         self.drop()
-        busy_until = time.monotonic() + BUSY_S
+        busy_until, failed_starts = time.monotonic() + BUSY_S, 0
         while True:
             try:
                 return self._hello(deadline)
@@ -59,6 +61,11 @@ class Uplink:
                 # Somebody writes the stream: a recorder that comes up or ends, or a writer that will never
                 # answer.
                 if time.monotonic() >= min(busy_until, deadline):
+                    raise
+            except RecorderUnavailable:
+                # Killed while it came up, or it never will: a few starts tell.
+                failed_starts += 1
+                if failed_starts >= MAX_STARTS:
                     raise
             if time.monotonic() >= deadline:
                 raise RecorderUnavailable(f"no recorder of {self._stream} answers: {cause}")

@@ -245,3 +245,32 @@ client.append(MessageRecorded(role="user", text="hangs"))
         finally:
             os.kill(recorder, signal.SIGCONT)
     assert texts(store)[0] == "before"
+
+
+def test_a_recorder_killed_while_it_comes_up_is_started_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this failed, a second crash at a bad moment would end a run whose first crash it survived."""
+
+    real, started = uplink.start_recorder, []
+
+    def killed_first(*arguments: Any, **named: Any) -> None:
+        started.append(1)
+        if len(started) == 1:
+            raise RecorderUnavailable("the recorder of run did not start: it said nothing")
+        real(*arguments, **named)
+
+    monkeypatch.setattr(uplink, "start_recorder", killed_first)
+    with Client.connect(store, "run", source="test", create=True) as client:
+        assert client.append(MessageRecorded(role="user", text="here")) == 1
+        client.finish()
+    assert len(started) == 2
+
+    def always_killed(*arguments: Any, **named: Any) -> None:
+        started.append(1)
+        raise RecorderUnavailable("the recorder of run did not start: it said nothing")
+
+    monkeypatch.setattr(uplink, "start_recorder", always_killed)
+    with pytest.raises(RecorderUnavailable, match="said nothing"):
+        Client.connect(store, "run", source="test")
+    assert len(started) == 2 + uplink.MAX_STARTS

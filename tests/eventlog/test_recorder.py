@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eventlog import anchor as anchors
-from eventlog.bus import Received, address_of
+from eventlog.bus import address_of
 from eventlog.bus_messages import Answer, Kind, Status, pack_append, pack_hello, pack_plain, unpack_answer
 from eventlog.bus_peer import Requester, Unreachable
+from eventlog.bus_server import Received
 from eventlog.errors import DamageError, RecorderRefused, StreamBusy, StreamNotFound
 from eventlog.holders import Holders
 from eventlog.lock import NAME as LOCK
@@ -194,7 +195,7 @@ class FakeServer:
 
     def answer(self, request: Received, body: bytes) -> None:
         """Keep the answer by the request's number."""
-        self.answers[request.message] = unpack_answer(body)
+        self.answers[request.peer] = unpack_answer(body)
 
     def wake(self) -> None:
         """Count."""
@@ -283,7 +284,7 @@ def test_rubbish_over_the_real_socket_leaves_it_serving(stream: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "point", ["commit.before_sync", "commit.after_sync", "anchor.after_sync", "commit.after_anchor"]
+    "point", ["commit.before_sync", "commit.after_sync", "anchor.after_write", "commit.after_anchor"]
 )
 def test_dying_before_the_answer_loses_and_doubles_nothing(
     stream: Store, monkeypatch: pytest.MonkeyPatch, point: str

@@ -263,6 +263,7 @@ def test_full_segments_are_sealed_while_appends_go_on(store: Store, monkeypatch:
     from eventlog import stream as streams
 
     monkeypatch.setattr(streams, "ROLL_BYTES", 20_000)
+    monkeypatch.setattr(streams, "SEAL_BACKLOG", 2)
     writer = StreamWriter.open(store, "run", create=True)
     expected = []
     for index in range(200):

@@ -15,7 +15,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 #: Arguments that make each benchmark short enough for a look; figures for the record are taken without.
 BENCHMARKS = {
-    "log_bench.py": ["--events", "50000", "--appends", "2000", "--rounds", "1"],
+    "log_read.py": ["--events", "50000", "--rounds", "1"],
+    "log_bench.py": ["--appends", "1000", "--rounds", "1"],
+    "log_latency.py": ["--seconds", "3"],
+    "log_load.py": ["--events", "100000"],
+    "log_inspect.py": ["--samples", "100"],
+    "log_long.py": ["--events", "300000"],
     "trial_overhead.py": ["--trials", "5", "--rounds", "1"],
 }
 
