@@ -50,7 +50,7 @@ class BlobWriter:
         """Make the blob durable and return its reference. The same content is stored once."""
         digest = self._hash.hexdigest()
         target = self._store.file_of(digest)
-        if self._store.holds(digest, self.size):
+        if self._store.keeps(digest, self.size):
             self.abort()
             return BlobRef(f"sha256:{digest}", self.size)
         self._file.flush()
@@ -92,6 +92,13 @@ class BlobStore:
             return False
         return stat.S_ISREG(found.st_mode) and found.st_size == size
 
+    def keeps(self, hex_digest: str, size: int) -> bool:
+        """As `holds`, and after a power cut too: who put it there may have died before its name was durable."""
+        held = self.holds(hex_digest, size)
+        if held:
+            fsync_dir(self.file_of(hex_digest).parent)
+        return held
+
     def remove_temps(self, older_than_s: float) -> int:
         """Remove the temp files of writers that died, last written to that many seconds ago or longer; how many."""
         return remove_temps(self.root, older_than_s=older_than_s)
@@ -113,7 +120,7 @@ class BlobStore:
     def put(self, data: bytes) -> BlobRef:
         """Store bytes durably and return their reference."""
         digest = hashlib.sha256(data).hexdigest()
-        if self.holds(digest, len(data)):
+        if self.keeps(digest, len(data)):
             return BlobRef(f"sha256:{digest}", len(data))
         writer = self.writer()
         try:
@@ -142,7 +149,10 @@ class BlobStore:
     def get(self, digest: str) -> bytes:
         """A blob's bytes, checked against its digest. Raises BlobNotFound or DamageError."""
         path = self.path(digest)
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise DamageError(path, 0, f"it cannot be read: {error.strerror or error}") from error
         if hashlib.sha256(data).hexdigest() != digest.partition(":")[2]:
             raise DamageError(path, 0, f"content does not match {digest}")
         return data
@@ -151,10 +161,13 @@ class BlobStore:
         """Verify a blob without holding it in memory; returns its size. Raises as `get` does."""
         path = self.path(digest)
         size, running = 0, hashlib.sha256()
-        with path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                running.update(piece)
-                size += len(piece)
+        try:
+            with path.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    running.update(piece)
+                    size += len(piece)
+        except OSError as error:
+            raise DamageError(path, 0, f"it cannot be read: {error.strerror or error}") from error
         if running.hexdigest() != digest.partition(":")[2]:
             raise DamageError(path, 0, f"content does not match {digest}")
         return size

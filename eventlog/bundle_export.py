@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,12 +11,13 @@ from eventlog import anchor as anchors
 from eventlog import manifest
 from eventlog.blobs import BlobNotFound
 from eventlog.bundle_format import SCHEMA, BundledStream, Index, Member, Writing, stream_of
-from eventlog.bundle_hold import sealed_and_held
+from eventlog.bundle_hold import sealed_for_reading
 from eventlog.bundle_report import BundleReport, StreamReport
 from eventlog.disk import replacing
 from eventlog.errors import BadEvent, BundleError, DamageError
 from eventlog.payloads import all_blobs
 from eventlog.reader import read
+from eventlog.repaired import lost_blobs
 from eventlog.store import Store
 
 _PIECE = 1 << 20
@@ -33,17 +33,15 @@ def export(store: Store, streams: Sequence[str], out: Path | BinaryIO) -> Bundle
     names = list(dict.fromkeys(streams))
     if not names:
         raise BundleError("there is no stream to export")
-    with contextlib.ExitStack() as held:
-        for name in sorted(names):
-            held.enter_context(sealed_and_held(store, name))
-        bundled = [_describe(store, name) for name in names]
-        members = [*_stream_members(store, names), *_blob_members(store, names)]
+    with sealed_for_reading(store, names) as sealed:
+        bundled = [_describe(sealed, name) for name in names]
+        members = [*_stream_members(sealed, names), *_blob_members(sealed, names)]
         index = Index(schema=SCHEMA, streams=bundled, members=members)
         if isinstance(out, Path):
             with replacing(out) as file:
-                digest = _write(store, index, file)
+                digest = _write(sealed, index, file)
         else:
-            digest = _write(store, index, out)
+            digest = _write(sealed, index, out)
     return BundleReport(
         digest=f"sha256:{digest}",
         streams=[StreamReport(stream=s.name, events=s.last, what="exported") for s in bundled],
@@ -82,10 +80,11 @@ def _stream_members(store: Store, names: Sequence[str]) -> Iterator[Member]:
 
 def _blob_members(store: Store, names: Sequence[str]) -> Iterator[Member]:
     needed: set[str] = set()
+    given_up = lost_blobs(store, names)
     for name in names:
         for event in read(store, name):
             try:
-                needed |= all_blobs(store.blobs, event)
+                needed |= all_blobs(store.blobs, event, but=given_up)
             except BlobNotFound as error:
                 raise BundleError(f"event {event.seq} of {name} needs what is missing: {error}") from None
             except BadEvent as error:

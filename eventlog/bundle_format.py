@@ -25,11 +25,13 @@ from eventlog.segments import HIGHEST
 
 SCHEMA = "hemra.bundle/1"
 INDEX = "bundle.json"
-#: Limits of what is imported: members, bytes of the index, and bytes of everything that is unpacked
-#: (changeable by the caller).
+#: Limits of what is imported: members, bytes of the index, and bytes of everything that is unpacked: the files
+#: and the events in them, decompressed (changeable by the caller).
 MAX_MEMBERS = 1_000_000
 MAX_INDEX_BYTES = 256 * 1024 * 1024
-MAX_BYTES = 256 * 1024**3
+MAX_BYTES = 64 * 1024**3
+LARGER = "; `hemra log import --max-size` sets another, for a bundle that you trust"
+_SCHEMA = re.compile(r"hemra\.bundle/[1-9][0-9]{0,9}")
 _PIECE = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
 _STREAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -86,7 +88,9 @@ def decode_index(raw: bytes, max_bytes: int) -> Index:
         head = msgspec.json.decode(raw)
         schema = head.get("schema") if isinstance(head, dict) else None
         if schema != SCHEMA:
-            raise BundleError(f"this is a bundle of version {schema!r}; this hemra reads {SCHEMA}")
+            later = isinstance(schema, str) and _SCHEMA.fullmatch(schema)
+            remedy = ": upgrade hemra" if later else ""
+            raise BundleError(f"this is a bundle of version {schema!r}; this hemra reads {SCHEMA}{remedy}")
         index = msgspec.json.decode(raw, type=Index)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise BundleError(f"{INDEX} does not read as one: {error}") from None
@@ -115,7 +119,7 @@ def _check_members(index: Index, max_bytes: int) -> None:
             raise BundleError(f"{INDEX} says of {member.name} what cannot be")
         seen.add(member.name)
     if sum(member.size for member in index.members) > max_bytes:
-        raise BundleError(f"the bundle unpacks to more than the limit of {max_bytes} bytes")
+        raise BundleError(f"the bundle unpacks to more than the limit of {max_bytes} bytes{LARGER}")
 
 
 def _is_hex(text: str, length: int) -> bool:

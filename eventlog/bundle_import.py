@@ -1,46 +1,39 @@
 """Taking a bundle in: everything is unpacked and checked aside, then made visible by `bundle_takeover`.
 
-The place aside is a small store of its own inside the real one's folder (the same file system, so that a
-rename moves a file at once). The one verifier checks it there: frames, links, seqs, span digests, chain,
+The one verifier checks it there: frames, links, seqs, span digests, chain,
 blobs. Nothing of it is trusted before.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from eventlog import bundle_pending, manifest
+from eventlog import manifest
 from eventlog.anchor import Anchor
+from eventlog.aside import aside
 from eventlog.bundle_format import MAX_BYTES, Reading, stream_of
+from eventlog.bundle_limits import check_content, check_room
 from eventlog.bundle_report import BundleReport
 from eventlog.bundle_takeover import mark_of, take_over
-from eventlog.disk import make_dir, remove_temps
-from eventlog.errors import BundleError, LogError, StreamBusy
-from eventlog.lock import Lock
+from eventlog.disk import make_dir
+from eventlog.errors import BundleError, LogError
 from eventlog.payloads import all_blobs
 from eventlog.reader import read
+from eventlog.repaired import lost_blobs
 from eventlog.store import Store
-from eventlog.verify import verify
-
-_ASIDE = ".import-"
-_LOCK_NAME = ".import.lock"
-_WAIT_S = 10.0
-#: Temp files that were last written this long ago belong to no process that still writes them.
-_STALE_S = 24 * 3600.0
+from eventlog.verify import INFO, verify
 
 
 def import_(store: Store, source: Path | BinaryIO, *, max_bytes: int = MAX_BYTES) -> BundleReport:
     """Take a bundle in. Nothing of it becomes visible before every digest and chain was checked.
 
     The same bundle again changes nothing. A stream that the store has already must be the same, or its
-    beginning, or longer; a bundle that unpacks to more than `max_bytes` is refused. What was brought is
-    recorded in the catalog. Raises BundleError, StreamBusy, and DamageError for a stream of the
-    store that is not sound itself.
+    beginning, or longer; a bundle whose files and decompressed events are more than `max_bytes` is refused.
+    What was brought is recorded in the catalog. Raises BundleError, StreamBusy, and DamageError for a stream
+    of the store that is not sound itself.
     """
     if not isinstance(source, Path):
         return _take_in(store, source, "-", max_bytes)
@@ -55,37 +48,15 @@ def import_(store: Store, source: Path | BinaryIO, *, max_bytes: int = MAX_BYTES
 def _take_in(store: Store, file: BinaryIO, origin: str, max_bytes: int) -> BundleReport:
     """Import from an open file; see `import_`. `origin` is recorded in the catalog."""
     try:
-        lock = Lock(store.path / _LOCK_NAME, _WAIT_S)
-    except StreamBusy:
-        raise StreamBusy(
-            f"another import into {store.path} is under way: try again when it has ended"
-        ) from None
-    try:
-        _remove_leftovers(store)
-        aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=store.path))
-        try:
+        with aside(store) as staged:
             reading = Reading(file, max_bytes)
-            staged = Store(aside, store.id)
+            check_room(store, reading.index)
             _unpack(staged, reading)
+            check_content(staged, reading.index, max_bytes)
             _check(staged, reading)
             return take_over(store, staged, reading, origin)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
         raise BundleError(f"cannot import into {store.path}: {error.strerror or error}") from error
-    finally:
-        lock.release()
-
-
-def _remove_leftovers(store: Store) -> None:
-    """What killed processes left: an import (we hold the lock, so no other one uses it), blob writers, recoveries."""
-    for left in store.path.glob(f"{_ASIDE}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    for left in store.path.glob(f".{bundle_pending.NAME}.*.tmp"):
-        left.unlink()
-    store.blobs.remove_temps(_STALE_S)
-    for torn in store.log.glob("*/torn"):
-        remove_temps(torn, older_than_s=_STALE_S)
 
 
 def _unpack(staged: Store, reading: Reading) -> None:
@@ -112,7 +83,7 @@ def _check(staged: Store, reading: Reading) -> None:
     """What can be wrong although every digest is right. Raises BundleError naming the first problem."""
     names = [stream.name for stream in reading.index.streams]
     report = verify(staged, names)
-    for problem in report.problems:
+    for problem in (p for p in report.problems if p.severity != INFO):
         # In what is sealed and whole there is nothing even to note.
         where = problem.path.name if problem.path.is_relative_to(staged.path) else str(problem.path)
         raise BundleError(
@@ -136,10 +107,11 @@ def _check(staged: Store, reading: Reading) -> None:
 def _needed(staged: Store, names: Sequence[str]) -> set[str]:
     """Digests of all blobs that the streams' events need. Raises BundleError where one cannot be told."""
     needed: set[str] = set()
+    given_up = lost_blobs(staged, names)
     for name in names:
         for event in read(staged, name):
             try:
-                needed |= all_blobs(staged.blobs, event)
+                needed |= all_blobs(staged.blobs, event, but=given_up)
             except LogError as error:
                 raise BundleError(
                     f"event {event.seq} of {name} needs a blob that the bundle lacks: {error}"

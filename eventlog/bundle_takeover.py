@@ -15,12 +15,14 @@ from pathlib import Path
 from eventlog import anchor as anchors
 from eventlog import bundle_pending, manifest
 from eventlog.anchor import Anchor, Mark
+from eventlog.aside import adopt_blobs, adopt_stream
 from eventlog.bundle_format import BundledStream, Reading, stream_of
 from eventlog.bundle_hold import sealed_and_held
+from eventlog.bundle_merge import parting
 from eventlog.bundle_pending import Pending
 from eventlog.bundle_report import BundleReport, StreamReport
 from eventlog.crashpoints import crash_point
-from eventlog.disk import fsync_dir, make_dir
+from eventlog.disk import fsync_dir
 from eventlog.errors import BundleError, DamageError, LogError
 from eventlog.manifest import SealedFile
 from eventlog.reader import read, stream_state
@@ -43,31 +45,29 @@ def take_over(store: Store, staged: Store, reading: Reading, origin: str) -> Bun
     """Decide about every stream, then move. Raises BundleError, StreamBusy, DamageError before anything is moved."""
     bundled = reading.index.streams
     digest = f"sha256:{reading.digest}"
-    blobs = sum(stream_of(member.name) is None for member in reading.index.members)
+    carried = [m for m in reading.index.members if stream_of(m.name) is None]
     with contextlib.ExitStack() as held:
         verdicts = {stream.name: _verdict(store, staged, stream, held) for stream in bundled}
         changing = {s.name: s.last for s in bundled if verdicts[s.name] in (ADDED, EXTENDED)}
         pending = _announce(store, digest, changing)
-        _move_blobs(store, staged, reading)
+        adopt_blobs(store, staged, [(member.sha256, member.size) for member in carried])
         crash_point("import.after_blobs")
         for stream in bundled:
             if verdicts[stream.name] == ADDED:
-                make_dir(store.log)
-                os.rename(staged.stream_path(stream.name), store.stream_path(stream.name))
-                fsync_dir(store.log)
+                adopt_stream(store, staged, stream.name)
             elif verdicts[stream.name] == EXTENDED:
                 _extend(store.stream_path(stream.name), staged.stream_path(stream.name), stream)
             crash_point("import.after_stream")
     if pending is not None:
         names, events = list(pending.streams), sum(pending.streams.values())
-        event = ImportRecorded(origin=origin, digest=digest, streams=names, events=events, blobs=blobs)
+        event = ImportRecorded(origin=origin, digest=digest, streams=names, events=events, blobs=len(carried))
         _record(store, event, pending.catalog_last)
         crash_point("import.after_record")
         bundle_pending.end(store, digest)
     return BundleReport(
         digest=digest,
         streams=[StreamReport(stream=s.name, events=s.last, what=verdicts[s.name]) for s in bundled],
-        blobs=blobs if pending is not None else 0,
+        blobs=len(carried) if pending is not None else 0,
         bytes=sum(member.size for member in reading.index.members),
         changed=pending is not None,
     )
@@ -102,35 +102,20 @@ def _verdict(store: Store, staged: Store, stream: BundledStream, held: contextli
     mark = anchors.load(path)
     if mark is None:
         raise DamageError(path / anchors.NAME, 0, "the anchor is missing or unreadable")
-    ours, theirs = manifest.load(path).spans, manifest.load(staged.stream_path(stream.name)).spans
-    shared = min(len(ours), len(theirs))
     other_id = mark.stream.hex() != stream.id
-    if ours[:shared] != theirs[:shared] or (other_id and mark.last):
+    parted = parting(store, staged, stream.name) if mark.last else None
+    if parted is not None or (other_id and mark.last):
+        why = parted or "it is another stream of that name"
         raise BundleError(
-            f"stream {stream.name} exists in {store.path} with another content: "
-            "import it into another store (--store)"
+            f"stream {stream.name} exists in {store.path} with another content: {why}; to keep both, import it "
+            "into another store (--store)"
         )
-    if len(theirs) < len(ours):
+    if stream.last < mark.last:
         return OLDER
     # The segments may all be here: an import can be cut short before it writes the anchor, and a stream's
     # maker before its first event.
     behind = mark.last < stream.last or (stream.finished and mark.state != anchors.FINISHED)
     return EXTENDED if behind or other_id else SAME
-
-
-def _move_blobs(store: Store, staged: Store, reading: Reading) -> None:
-    """Move the blobs that the store lacks."""
-    directories = set()
-    for member in reading.index.members:
-        if stream_of(member.name) is None and not store.blobs.holds(member.sha256, member.size):
-            target = store.blobs.file_of(member.sha256)
-            make_dir(target.parent)
-            source = staged.blobs.file_of(member.sha256)
-            source.chmod(0o444)
-            os.replace(source, target)
-            directories.add(target.parent)
-    for directory in directories:
-        fsync_dir(directory)
 
 
 def _extend(path: Path, staged: Path, stream: BundledStream) -> None:
@@ -157,14 +142,21 @@ def _steps(ours: Sequence[SealedFile], theirs: Sequence[SealedFile]) -> list[Sea
 
     Files that end inside ours bring nothing, but for those from which the first longer one goes on: where
     files are cut otherwise than ours, that one stands hidden below a file of ours until the one that begins
-    where ours does takes its place. All after it follow upwards.
+    where ours does takes its place. All after it follow upwards. Where the same events were sealed in other
+    spans, all that follows them chains to those: their files come in from there on.
     """
     last = ours[-1].last if ours else 0
     begins = {file.first for file in ours} | {last + 1}
     longer = next((index for index, file in enumerate(theirs) if file.last > last), None)
     if longer is None:
         return []
-    from_ours = max(index for index in range(longer + 1) if theirs[index].first in begins)
+    pairs = zip(*([span for file in files for span in file.spans] for files in (ours, theirs)), strict=False)
+    differs = next((span.first for span, other in pairs if span != other), last + 1)
+    from_ours = max(
+        index
+        for index in range(longer + 1)
+        if theirs[index].first in begins and theirs[index].first <= differs
+    )
     return [*reversed(theirs[from_ours : longer + 1]), *theirs[longer + 1 :]]
 
 

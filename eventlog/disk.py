@@ -1,7 +1,8 @@
 """The few file operations that durability rests on, each in one place.
 
 A rename is durable only after the file was synced before it and the directory after it; a new file or
-directory exists after a crash only when its parent was synced.
+directory exists after a crash only when its parent was synced. What another process made is no exception: it may
+have died before its sync, so that something exists says nothing of whether it will after a power cut.
 """
 
 from __future__ import annotations
@@ -26,13 +27,30 @@ def fsync_dir(path: Path) -> None:
         os.close(fd)
 
 
+#: Directories whose names this process knows to be durable, each with its device and inode.
+_durable: set[tuple[Path, int, int]] = set()
+
+
 def make_dir(path: Path) -> None:
-    """Create `path` and its missing parents durably."""
-    if path.is_dir():
-        return
-    make_dir(path.parent)
-    path.mkdir(exist_ok=True)
-    fsync_dir(path.parent)
+    """Create `path` and its missing parents durably.
+
+    The name of one that is there already is synced too, once in a process: whoever made it may have died first.
+    Its parents were durable before it was made.
+    """
+    made = not path.is_dir()
+    if made:
+        make_dir(path.parent)
+        path.mkdir(exist_ok=True)
+    found = path.stat()
+    known = path, found.st_dev, found.st_ino
+    if made or known not in _durable:
+        try:
+            fsync_dir(path.parent)
+        except PermissionError:
+            if made:
+                raise
+            # A folder that was given to us, in one that we may not open: not ours to sync.
+        _durable.add(known)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@
     |- RecorderRefused       the recorder answered that it cannot store this (disk full, bad input)
     |- BadEvent              an event that cannot be written as asked
     |- BadFilter             a --since or filter value that says nothing
-    `- BundleError           a bundle that must not be imported
+    |- BundleError           a bundle that must not be imported
+    `- RepairError           a repaired copy that cannot be made
 
 Each message names the thing and, where there is one, the remedy. Nothing else leaves this package
 on bad input.
@@ -64,3 +65,7 @@ class BadFilter(LogError):
 
 class BundleError(LogError):
     """A bundle that is damaged, hostile or of another version."""
+
+
+class RepairError(LogError):
+    """A repaired copy that cannot be made."""

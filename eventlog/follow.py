@@ -21,6 +21,7 @@ from eventlog.frames import NotAUnit, content_of, read_header, read_unit
 from eventlog.reader import Filter, anchor_lost, read
 from eventlog.schemas.base import upcast
 from eventlog.segments import list_segments
+from eventlog.standing import standing
 from eventlog.store import Store
 
 #: However silent the bus is, the stream is looked at this often.
@@ -47,12 +48,12 @@ def follow(
     wanted = Filter(types, trials, since).compiled()
     position = max(1, start)
     tail = _Tail(path)
-    alarm = _Alarm(store, stream, path, stop)
+    alarm = Alarm(store, stream, path, stop)
     try:
         while not _is_set(stop):
             # Listening begins before looking: what comes in between wakes us.
             alarm.arm()
-            mark = anchors.load(store.existing_stream(stream))
+            mark = standing(store.existing_stream(stream))
             if mark is None and list_segments(path):
                 raise anchor_lost(path)
             last = mark.last if mark is not None else 0
@@ -149,7 +150,7 @@ def _newest(event: Event) -> Event:
     return event if v == event.v else msgspec.structs.replace(event, v=v, data=data)
 
 
-class _Alarm:
+class Alarm:
     """Waits until the stream may have grown: by the recorder's bus, else by the file system, else by time."""
 
     def __init__(self, store: Store, stream: str, path: Path, stop: threading.Event | None) -> None:

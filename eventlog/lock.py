@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 from eventlog.errors import StreamBusy
+from eventlog.mirror.errors import NotOurs
+from eventlog.mirror.note import is_copy, why_not_ours
 
 NAME = "lock"
 _PROBE_S = 0.01
@@ -17,10 +19,12 @@ _PROBE_S = 0.01
 class Lock:
     """An exclusive flock on `<directory>/lock`. The kernel drops it when the process ends, however it ends."""
 
-    def __init__(self, path: Path, wait_s: float = 0.5) -> None:
+    def __init__(self, path: Path, wait_s: float = 0.5, *, copying: bool = False) -> None:
         """Take the lock, waiting up to `wait_s` seconds. Raises StreamBusy naming the holder.
 
-        A short wait is needed even where nobody holds it for long: `is_held` takes it for an instant.
+        A short wait is needed even where nobody holds it for long: `is_held` takes it for an instant. The lock
+        of a stream that is the copy of another machine's (see `mirror.note`) is given only to who is `copying`; others
+        get NotOurs.
         """
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         deadline = time.monotonic() + wait_s
@@ -36,6 +40,9 @@ class Lock:
                         f"{path.parent} is being written by process {holder or 'unknown'}"
                     ) from None
                 time.sleep(_PROBE_S)
+        if not copying and path.name == NAME and is_copy(path.parent):
+            self.release()
+            raise NotOurs(why_not_ours(path.parent))
         with contextlib.suppress(OSError):
             # Only a help for people: on a full disk the lock holds without it.
             os.ftruncate(self._fd, 0)

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from eventlog.disk import replacing
-from eventlog.errors import DamageError
+from eventlog.errors import DamageError, StoreError
 from eventlog.segments import HIGHEST, Span, check_contiguous, name_of, sealed_segments, settled
 
 NAME = "manifest.json"
@@ -99,8 +99,16 @@ def _digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def _is_whole(body: dict[str, Any]) -> bool:
+    """Whether a manifest of any version is as it was written: one bit of its version is no later version."""
+    return body.get("digest") == _digest({key: value for key, value in body.items() if key != "digest"})
+
+
 def load(directory: Path) -> Manifest:
-    """The manifest as written; empty when there is none. Raises DamageError when it is not as written."""
+    """The manifest as written; empty when there is none.
+
+    Raises DamageError when it is not as written, StoreError when a later hemra wrote it.
+    """
     path = directory / NAME
     try:
         raw = path.read_bytes()
@@ -111,9 +119,11 @@ def load(directory: Path) -> Manifest:
     try:
         body = json.loads(raw)
         schema = body.get("schema") if isinstance(body, dict) else None
-        if isinstance(schema, str) and schema != SCHEMA:
-            raise DamageError(path, 0, f"manifest of version {schema!r}; this hemra reads {SCHEMA}")
+        if isinstance(schema, str) and schema != SCHEMA and _is_whole(body):
+            raise StoreError(f"{path} is of version {schema}; this hemra reads {SCHEMA}: upgrade hemra")
         written = msgspec.convert(body, _Written)
+        if written.schema != SCHEMA:
+            raise ValueError(f"its version is {written.schema!r}")
         if written.segments:
             check_contiguous([span for segment in written.segments for span in segment.spans], 1)
     except (ValueError, RecursionError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -41,13 +41,16 @@ def needs_of_payload(blobs: BlobStore, digest: str) -> list[Need]:
         ) from None
 
 
-def all_blobs(blobs: BlobStore, event: Event) -> set[str]:
-    """Digests of all blobs that an event needs, at any depth. Raises as `needs` and `needs_of_payload` do."""
+def all_blobs(blobs: BlobStore, event: Event, *, but: Container[str] = ()) -> set[str]:
+    """Digests of all blobs that an event needs, at any depth, `but` those that nobody has any more.
+
+    Raises as `needs` and `needs_of_payload` do.
+    """
     found: set[Need] = set()
     pending = needs(event)
     while pending:
         need = pending.pop()
-        if need not in found:
+        if need not in found and need.digest not in but:
             found.add(need)
             if need.json:
                 pending += needs_of_payload(blobs, need.digest)

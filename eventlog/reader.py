@@ -12,40 +12,28 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import msgspec
 import orjson
 
 from eventlog import anchor as anchors
 from eventlog.envelope import Event, decode_lines
-from eventlog.errors import BadFilter, DamageError
+from eventlog.errors import BadFilter, DamageError, StoreError
 from eventlog.escape import Blob, unescape
-from eventlog.frames import (
-    Header,
-    NotAUnit,
-    Unit,
-    content_of,
-    find_header,
-    is_trailer,
-    read_header,
-    read_unit,
-)
+from eventlog.frames import NotAUnit, read_header
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import holder, is_held
-from eventlog.schemas.base import UPCASTS, upcast
-from eventlog.segments import Segment, is_sealed, list_segments, trailer_in, visible_segments
+from eventlog.schemas.base import UPCASTS, newest, upcast
+from eventlog.segment_reading import Content, OnDamage, SegmentReading, damaged
+from eventlog.segments import Segment, is_sealed, list_segments, visible_segments
+from eventlog.standing import standing
 from eventlog.store import Store
 
-OnDamage = Callable[[DamageError], None]
-
-
-class Content(NamedTuple):
-    """Consecutive events as NDJSON bytes: `events` lines from seq `first`."""
-
-    first: int
-    events: int
-    lines: bytes
+__all__ = [
+    "Content", "Filter", "OnDamage", "StreamState", "anchor_lost", "read", "read_content", "read_lines",
+    "resolve", "stream_state",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ def stream_state(store: Store, name: str) -> StreamState:
 
 
 def _state(path: Path) -> StreamState:
-    mark = anchors.load(path)
+    mark = standing(path)
     segments = visible_segments(path)
     return StreamState(
         stream=path.name,
@@ -96,10 +84,7 @@ def read_content(
     content may hold events after `stop`.
     """
     path = store.existing_stream(name)
-    mark = anchors.load(path)
-    if mark is None and list_segments(path):
-        _damaged(anchor_lost(path), on_damage)
-    last = mark.last if mark is not None else _last_by_frames(path)
+    mark, last = _end(path, on_damage)
     if stop is not None:
         last = min(last, stop)
     position = max(1, start)
@@ -108,13 +93,13 @@ def read_content(
         try:
             segment, following = _segment_of(path, position, on_damage)
             if segment is None:
-                _damaged(DamageError(path, 0, f"events {position} to {last} are missing"), on_damage)
+                damaged(DamageError(path, 0, f"events {position} to {last} are missing"), on_damage)
                 return
             if segment.first != position:
                 # Merged under us, or after a gap: the first frame here names a link that we have not seen.
                 position, link = max(position, segment.first), None
             end = min(last, following - 1 if following else last)
-            reading = _SegmentReading(segment, mark, end, position, link)
+            reading = SegmentReading(segment, mark, end, position, link)
             for content in reading.contents(on_damage):
                 yield content
                 position = content.first + content.events
@@ -122,6 +107,32 @@ def read_content(
             continue  # sealed under us: the same events stand in another file now
         link = reading.link
         position = max(position, reading.end + 1)
+
+
+def _end(path: Path, on_damage: OnDamage | None) -> tuple[anchors.Mark | None, int]:
+    """The newest valid mark, and the seq up to which a reader reads."""
+    mark, slots = standing(path), anchors.slots(path)
+    if mark is None:
+        if list_segments(path):
+            damaged(anchor_lost(path), on_damage)
+        return None, _last_by_frames(path)
+    # A live writer may be in the middle of a slot, and a power cut may tear one: the live segment then says how far
+    # the stream goes. Elsewhere a bad slot at rest may have been the newer one: no harm where nothing stands above.
+    at_rest = None in slots and not _goes_on(path, mark) and not is_held(path / LOCK)
+    if at_rest and (by_frames := _last_by_frames(path)) > mark.last:
+        cause = (
+            f"a slot is damaged, and whether events {mark.last + 1} to {by_frames} were acknowledged is in doubt; "
+            "`hemra log seal` keeps them"
+        )
+        damaged(DamageError(path / anchors.NAME, 512 * slots.index(None), cause), on_damage)
+        return mark, by_frames
+    return mark, mark.last
+
+
+def _goes_on(path: Path, mark: anchors.Mark) -> bool:
+    """Whether the mark names a live segment, which `standing` has read on from it."""
+    live = (s for s in list_segments(path) if s.first == mark.segment and not is_sealed(s))
+    return mark.state == anchors.OPEN and next(live, None) is not None
 
 
 def anchor_lost(path: Path) -> DamageError:
@@ -135,8 +146,7 @@ def _segment_of(path: Path, position: int, on_damage: OnDamage | None) -> tuple[
     try:
         segments = visible_segments(path)
     except DamageError as error:
-        _damaged(error, on_damage)
-
+        damaged(error, on_damage)
         segments = list_segments(path)
     holding = [s for s in segments if s.first <= position]
     after = [s.first for s in segments if s.first > position]
@@ -144,124 +154,13 @@ def _segment_of(path: Path, position: int, on_damage: OnDamage | None) -> tuple[
         if not after:
             return None, None
         first = after[0]
-        _damaged(DamageError(path, 0, f"events {position} to {first - 1} are missing"), on_damage)
+        damaged(DamageError(path, 0, f"events {position} to {first - 1} are missing"), on_damage)
         return next(s for s in segments if s.first == first), after[1] if len(after) > 1 else None
     return holding[-1], after[0] if after else None
 
 
-def _from(position: int, header: Header, lines: bytes) -> Content:
-    """A frame's content without the events before `position`."""
-    passed = position - header.first
-    if passed <= 0:
-        return Content(header.first, header.events, lines)
-    return Content(position, header.events - passed, lines.split(b"\n", passed)[passed])
-
-
-def _damaged(error: DamageError, on_damage: OnDamage | None) -> None:
-    if on_damage is None:
-        raise error
-    on_damage(error)
-
-
-class _SegmentReading:
-    """Reads one segment's contents from `position` to `end`, checking dense seq, stream and links."""
-
-    def __init__(
-        self, segment: Segment, mark: anchors.Mark | None, end: int, position: int, link: bytes | None
-    ) -> None:
-        self.segment = segment
-        self.mark = mark
-        self.end = end
-        self.hopping = True
-        self.position = position
-        self.link = link
-
-    def contents(self, on_damage: OnDamage | None) -> Iterator[Content]:
-        """Contents in order; see `read_content`."""
-        with self.segment.path.open("rb") as file:
-            offset = 0
-            while True:
-                try:
-                    unit = self._next(file, offset)
-                    if unit is None:
-                        break
-                    content = _from(self.position, unit.header, content_of(unit))
-                    header = unit.header
-                    self.link, self.hopping = unit.link, False
-                    self.position = header.last + 1
-                    offset = header.end
-                    yield content
-                except NotAUnit as stop:
-                    _damaged(DamageError(self.segment.path, stop.offset, stop.cause), on_damage)
-                    later = stop.sound or find_header(file, stop.offset + 1)
-                    if later is None:
-                        break
-                    offset, self.link, self.hopping = later.offset, None, True
-                    if stop.sound is not None and not self._wanted(later):
-                        offset = later.end
-                    else:
-                        self.position = max(self.position, later.first)
-            if self.position <= self.end:
-                missing = f"events {self.position} to {self.end} were acknowledged and are missing"
-                _damaged(DamageError(self.segment.path, offset, missing), on_damage)
-            try:
-                self._end_link(file, offset)
-            except DamageError as error:
-                _damaged(error, on_damage)
-
-    def _end_link(self, file: BinaryIO, offset: int) -> None:
-        """The link that the next segment, or the anchor, must name. Raises DamageError."""
-        if offset and is_trailer(file, offset):
-            link, self.link = self.link, None  # the last sealed frame's link says nothing about what follows
-            trailer = trailer_in(self.segment, file).trailer  # of this file: another may have its name by now
-            self.link = bytes.fromhex(trailer.spans[-1].end_link)
-            if link is not None and link.hex() != trailer.link:
-                raise DamageError(
-                    self.segment.path, offset, "the last frame is not the one that the trailer names"
-                )
-        named = self.mark is not None and self.position == self.mark.last + 1
-        if self.mark is not None and named and self.link not in (None, self.mark.link):
-            cause = f"event {self.mark.last} is not the one that the anchor names"
-            raise DamageError(self.segment.path, offset, cause)
-
-    def _next(self, file: BinaryIO, offset: int) -> Unit | None:
-        """The next unit that holds `position` or later, or None at the end; headers before it are hopped over."""
-        if self.position > self.end:
-            return None
-        try:
-            header = read_header(file, offset)
-            while self.hopping and header.last < self.position:
-                self.link = None
-                header = read_header(file, header.end)
-            unit = read_unit(file, header.offset)
-        except EOFError:
-            return None
-        except NotAUnit as stop:
-            if is_trailer(file, stop.offset):
-                return None
-            raise
-        self._check(header)
-        return unit
-
-    def _check(self, header: Header) -> None:
-        inside = header.first <= self.position <= header.last
-        cause = ""
-        if self.mark is not None and header.stream != self.mark.stream:
-            cause = "this frame belongs to another stream"
-        elif not inside or (self.link is not None and header.prev != self.link):
-            cause = f"event {self.position} should stand here"
-        if cause:
-            raise NotAUnit(header.offset, cause, short=False, sound=header)
-
-    def _wanted(self, header: Header) -> bool:
-        """Whether a sound frame in the wrong place still brings events of this stream that are missing."""
-        ours = self.mark is None or header.stream == self.mark.stream
-        return ours and header.last >= self.position
-
-
 def _last_by_frames(path: Path) -> int:
     """Last seq of a stream whose anchor is lost: as far as whole units go."""
-
     last = 0
     for segment in list_segments(path):
         with segment.path.open("rb") as file:
@@ -331,26 +230,50 @@ def read(
     """Events in order, from seq `start` to `stop` (both inclusive), that pass all filters given.
 
     `types` are globs (`trial.*`), `trials` are trial ids, `since`/`until` fixed-width UTC times. Old
-    versions of events are brought to the newest. Raises StreamNotFound, DamageError, BadFilter.
+    versions of events are brought to the newest. Raises StreamNotFound, DamageError, BadFilter, and StoreError
+    for an event of a version that a later hemra wrote.
     """
     wanted = Filter(types, trials, since, until).compiled()
+    labels = [b'"trial":' + orjson.dumps(trial) for trial in trials]
     for content in read_content(store, name, start=start, stop=stop, on_damage=on_damage):
         try:
-            events = decode_lines(content.lines)
+            events = decode_lines(_of_trials(content.lines, labels) if labels else content.lines)
         except msgspec.MsgspecError as error:
-            damage = DamageError(
-                store.stream_path(name), 0, f"events from {content.first} do not decode: {error}"
-            )
-            _damaged(damage, on_damage)
+            cause = f"events from {content.first} do not decode: {error}"
+            damaged(DamageError(content.path, content.offset, cause), on_damage)
             continue
         if stop is not None and content.first + content.events - 1 > stop:
             events = [e for e in events if e.seq <= stop]
         if UPCASTS:
             events = [_upcast(e) for e in events]
-        if wanted is None:
-            yield from events
-        else:
-            yield from filter(wanted, events)
+        if wanted is not None:
+            events = [e for e in events if wanted(e)]
+        _refuse_newer(name, events)
+        yield from events
+
+
+def _of_trials(lines: bytes, labels: Sequence[bytes]) -> bytes:
+    """The lines that may be of the trials: nearly all others are told without decoding them."""
+    return b"\n".join(
+        line
+        for line in lines.split(b"\n")
+        if any(label in line for label in labels) or not _names_a_trial(line)
+    )
+
+
+def _names_a_trial(line: bytes) -> bool:
+    """Whether the envelope, as `envelope.encode` writes it, names some trial or none. A foreign producer may write
+    it otherwise: then the decoded event tells."""
+    head = line.partition(b',"data":')[0]
+    return b'"trial":"' in head or b'"trial":null' in head
+
+
+def _refuse_newer(name: str, events: Sequence[Event]) -> None:
+    """Raise StoreError for an event in a version that only a later hemra knows: its fields may mean anything."""
+    for kind, v in {(e.type, e.v) for e in events}:
+        if v > newest(kind, v):
+            text = f"{name} holds a {kind} event of version {v}; this hemra reads {newest(kind, v)}: upgrade hemra"
+            raise StoreError(text)
 
 
 def _upcast(event: Event) -> Event:
@@ -371,9 +294,18 @@ def resolve(store: Store, value: Any) -> Any:
         return value
     if not isinstance(value, Blob):
         return {key: resolve(store, item) for key, item in value.items()}
-    content = store.blobs.get(value["$blob"])
-    if value.get("kind") == "text":
-        return content.decode("utf-8", "surrogatepass")
-    if value.get("kind") == "json":
-        return resolve(store, unescape(orjson.loads(content)))
+    return _payload(store, value)
+
+
+def _payload(store: Store, value: Blob) -> Any:
+    """What a blob that was moved out of an event holds, by the kind that the event says it has."""
+    content, kind = store.blobs.get(value["$blob"]), value.get("kind")
+    try:
+        if kind == "text":
+            return content.decode("utf-8", "surrogatepass")
+        if kind == "json":
+            return resolve(store, unescape(orjson.loads(content)))
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        cause = f"it is named as a payload of kind {kind} and does not read as one: {error}"
+        raise DamageError(store.blobs.path(value["$blob"]), 0, cause) from None
     return content

@@ -76,17 +76,29 @@ def seal_segments(directory: Path, *, below: int | None = None) -> None:
     """Seal all segments (those whose first seq is below `below`). The caller holds the stream's lock.
 
     The anchor says how far the last segment goes: the caller has recovered the stream or writes it. Raises
-    DamageError, also when the anchor is missing: without it nobody can say what there must be to keep.
+    DamageError, also when the anchor is missing or a slot of it is not as written: nobody can then say what there must
+    be to keep.
     """
     mark = anchors.load(directory)
     if mark is None:
         raise DamageError(directory / anchors.NAME, 0, "the anchor is missing or unreadable")
-    segments = [s for s in visible_segments(directory) if below is None or s.first < below]
+    slots = anchors.slots(directory)
+    if below is None and None in slots:
+        # What the other slot does not know of would be left out, and its segment then removed.
+        offset = 512 * slots.index(None)
+        raise DamageError(
+            directory / anchors.NAME,
+            offset,
+            "a slot is damaged, so the end is in doubt; open the stream first",
+        )
+    # What begins above the mark was refused as a whole (a disk that failed kept it from being removed).
+    end = mark.last + 1 if below is None else below
+    segments = [s for s in visible_segments(directory) if s.first < end]
     bounds = {s.first: n.first for s, n in pairwise(segments)}
     replaced: list[Segment] = []
     manifest.begin(directory)
     for group in _groups(segments):
-        _seal_group(directory, group, bounds.get(group[-1].first, below or mark.last + 1) - 1, mark.stream)
+        _seal_group(directory, group, bounds.get(group[-1].first, end) - 1, mark.stream)
         replaced += group[1:]
     manifest.save(directory, manifest.of_directory(directory))
     crash_point("seal.after_manifest")

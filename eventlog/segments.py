@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,20 @@ from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
-from eventlog.errors import DamageError, StreamNotFound
-from eventlog.frames import SEALED, SEEK_FOOTER_MAGIC, NotAUnit, is_trailer, read_header, read_trailer
+from eventlog.errors import DamageError, StoreError, StreamNotFound
+from eventlog.frames import (
+    HEADER_MAGIC,
+    SEALED,
+    SEEK_FOOTER_MAGIC,
+    TAG,
+    TRAILER_MAGIC,
+    TRAILER_TAG,
+    VERSION,
+    NotAUnit,
+    is_trailer,
+    read_header,
+    read_trailer,
+)
 
 T = TypeVar("T")
 
@@ -28,6 +41,10 @@ _NAME = re.compile(r"(\d{20})\.ndjson\.zst")
 _LOOKS = 100
 #: Seqs, sizes and producers' numbers are kept below 2^63: every JSON reader and database holds them.
 HIGHEST = (1 << 63) - 1
+#: How a header or trailer of any version begins: magic, size of what follows, tag, version.
+_HEAD = struct.Struct("<II4sH")
+_OURS = {(HEADER_MAGIC, TAG), (TRAILER_MAGIC, TRAILER_TAG)}
+_LARGEST_HEAD = 64 * 1024 * 1024
 _Positive = Annotated[int, Meta(ge=1, le=HIGHEST)]
 _Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Hex16 = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
@@ -144,7 +161,7 @@ def sealed_in(file: BinaryIO) -> bool:
     """As `is_sealed`, of an open segment: it stays the same file when another takes its name."""
     try:
         return bool(read_header(file, 0).flags & SEALED)
-    except (NotAUnit, EOFError):
+    except (NotAUnit, EOFError, OSError):
         return False
 
 
@@ -156,6 +173,13 @@ def trailer_of(segment: Segment) -> Trailer:
 
 def trailer_in(segment: Segment, file: BinaryIO) -> Placed:
     """As `trailer_of`, of an open segment, with its place. Raises DamageError."""
+    try:
+        return _trailer_in(segment, file)
+    except OSError as error:
+        raise DamageError(segment.path, 0, f"it cannot be read: {error.strerror or error}") from error
+
+
+def _trailer_in(segment: Segment, file: BinaryIO) -> Placed:
     size = file.seek(0, os.SEEK_END)
     offset = trailer_offset(segment.path, file.fileno(), size)
     if not is_trailer(file, offset):
@@ -164,11 +188,32 @@ def trailer_in(segment: Segment, file: BinaryIO) -> Placed:
         content, end = read_trailer(segment.path, file, offset)
     except ValueError as error:
         raise DamageError(segment.path, offset, f"the trailer does not read as one: {error}") from error
+    refuse_newer(segment.path, file, offset)
     trailer = parse_trailer(segment.path, offset, content)
     if trailer.first != segment.first:
         cause = f"the trailer begins at event {trailer.first}, the file's name at {segment.first}"
         raise DamageError(segment.path, offset, cause)
     return Placed(trailer, offset, end)
+
+
+def refuse_newer(path: Path, file: BinaryIO, offset: int) -> None:
+    """Raise StoreError where a whole header or trailer of a later version stands: it is not damaged, but not ours."""
+    file.seek(offset)
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return
+    magic, size, tag, version = _HEAD.unpack(head)
+    if (magic, tag) not in _OURS or version <= VERSION or not 12 <= size <= _LARGEST_HEAD:
+        return
+    body = head + file.read(8 + size - len(head))
+    # A header's checksum begins at the frame's magic, a trailer's after its size.
+    checked = body if magic == HEADER_MAGIC else body[8:]
+    if len(body) == 8 + size and zlib.crc32(checked[:-4]) == struct.unpack("<I", body[-4:])[0]:
+        what = "header" if magic == HEADER_MAGIC else "trailer"
+        raise StoreError(
+            f"{path}: the {what} at byte {offset} is of version {version}, newer than this hemra reads "
+            f"({VERSION}): upgrade hemra"
+        )
 
 
 def parse_trailer(path: Path, offset: int, content: Any) -> Trailer:

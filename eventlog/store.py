@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import uuid
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from eventlog import clock
 from eventlog.blobs import BlobStore
-from eventlog.disk import make_dir, replacing
+from eventlog.disk import fsync_dir, make_dir, replacing
 from eventlog.errors import StoreError, StreamNotFound
 
 STORE_SCHEMA = "hemra.store/1"
@@ -44,6 +45,8 @@ class Store:
                     f"{path} is not a store (no store.json); `hemra run` makes one, or see --store"
                 )
             _create(path, meta)
+        elif create:
+            _settle(path)
         try:
             content = json.loads(meta.read_text("utf-8"))
             schema, store_id = str(content["schema"]), str(content["id"])
@@ -87,3 +90,12 @@ def _create(path: Path, meta: Path) -> None:
             file.write(json.dumps(content).encode() + b"\n")
     except OSError as error:
         raise StoreError(f"cannot make a store at {path}: {error}") from error
+
+
+def _settle(path: Path) -> None:
+    """Make sure of a store's name: its maker may have died before it was durable. Where we only read, others do."""
+    try:
+        with contextlib.suppress(PermissionError):
+            fsync_dir(path)
+    except OSError as error:
+        raise StoreError(f"cannot write to the store at {path}: {error}") from error

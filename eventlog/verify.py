@@ -16,31 +16,40 @@ from typing import BinaryIO
 from eventlog import anchor as anchors
 from eventlog import bundle_pending, manifest
 from eventlog.blobs import BlobNotFound
-from eventlog.envelope import Event, decode_lines
+from eventlog.envelope import MAX_EVENT, Event, decode_lines
 from eventlog.errors import BadEvent, DamageError, LogError
-from eventlog.frames import NotAUnit, SeekTable, content_of, find_header, walk, walk_headers
+from eventlog.frames import NotAUnit, SeekTable, content_of, find_header, read_unit, walk, walk_headers
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
-from eventlog.manifest import Manifest
+from eventlog.mirror.note import is_copy
 from eventlog.payloads import Need, needs, needs_of_payload
 from eventlog.reader import anchor_lost, read_content
+from eventlog.repaired import given_up, in_words
+from eventlog.schemas.base import newest
+from eventlog.schemas.repairs import StreamRepaired
 from eventlog.segments import (
     Segment,
     list_segments,
+    name_of,
     sealed_in,
     settled,
     trailer_in,
     visible_segments,
 )
 from eventlog.spans import SpanDigests
+from eventlog.standing import standing
 from eventlog.store import Store
+from eventlog.verify_manifest import check_manifest
 
-ERROR, NOTE = "error", "note"
+ERROR, NOTE, INFO = "error", "note", "info"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it should be. Only `error` makes a store unsound; a `note` is for information."""
+    """Something that is not as it should be. Only `error` makes a store unsound.
+
+    A `note` is what a crash may leave and the next writer makes good; `info` is what the log says of itself.
+    """
 
     stream: str
     path: Path
@@ -94,6 +103,8 @@ class _Reach:
 
     sealed: int = 0
     proven: int = 0
+    #: The last event of the segments so far.
+    last: int = 0
     #: Path, offset and cause of what stands above the anchor and was perhaps never acknowledged.
     tails: list[tuple[Path, int, str]] = field(default_factory=list)
 
@@ -108,6 +119,9 @@ class _Check:
         self.blobs = blobs
         self.stream = StreamReport(name)
         self.stream.live = is_held(path / LOCK)
+        #: Payloads that are not there (digest, place, cause), and those that a repaired copy has given up.
+        self.missing: list[tuple[str, Path, str]] = []
+        self.given_up: set[str] = set()
         report.streams.append(self.stream)
 
     def problem(self, path: Path, offset: int, cause: str, severity: str = ERROR) -> None:
@@ -136,7 +150,7 @@ class _Check:
 
     def run(self) -> None:
         """All checks, in an order that names the most basic fault first."""
-        for check in (self._anchor, self._events, self._segments, self._manifest):
+        for check in (self._anchor, self._lag, self._events, self._segments, self._manifest):
             self.guarded(check)
 
     def _anchor(self) -> None:
@@ -156,26 +170,52 @@ class _Check:
             if slot is None and not self.stream.live:
                 self.problem(path, index * 512, "an anchor slot is damaged; the other one is used")
 
+    def _lag(self) -> None:
+        """An anchor that a power cut left behind is no fault: what follows it whole is kept."""
+        mark, further = anchors.load(self.path), standing(self.path)
+        if mark is not None and further is not None and further.last > mark.last and not self.stream.live:
+            cause = f"it stands at event {mark.last}, whole frames go on to {further.last}: the next writer keeps them"
+            self.problem(self.path / anchors.NAME, 0, cause, NOTE)
+
     def _events(self) -> None:
         for content in read_content(self.store, self.stream.stream, on_damage=self.damage):
+            place = content.path, content.offset
             try:
                 events = decode_lines(content.lines)
             except Exception as error:  # noqa: BLE001 - whatever the decoder says of bytes that are no events
-                self.problem(self.path, 0, f"events from {content.first} do not decode: {error}")
+                self.problem(*place, f"events from {content.first} do not decode: {error}")
                 continue
             if [e.seq for e in events] != list(range(content.first, content.first + content.events)):
-                self.problem(self.path, 0, f"seq is not dense from {content.first}")
+                self.problem(*place, f"seq is not dense from {content.first}")
+            if (
+                len(content.lines) > MAX_EVENT
+                and (longest := max(map(len, content.lines.split(b"\n")))) > MAX_EVENT
+            ):
+                self.problem(*place, f"a line has {longest} bytes; {MAX_EVENT} are possible")
             self.stream.events += len(events)
             self.stream.bytes += len(content.lines)
             if b'"$blob"' in content.lines or b'"artifact.stored"' in content.lines:
                 for event in events:
-                    self._blobs(event)
+                    self._blobs(event, place)
+            self._words(events, place)
+        for digest, blob, cause in self.missing:
+            self.problem(blob, 0, cause, INFO if digest in self.given_up else ERROR)
 
-    def _blobs(self, event: Event) -> None:
+    def _words(self, events: list[Event], place: tuple[Path, int]) -> None:
+        """What events say of the stream itself: that it is a repaired copy, or of a later hemra."""
+        for kind, v in {(e.type, e.v) for e in events}:
+            if v > newest(kind, v):
+                self.problem(self.path, 0, f"it holds {kind} events of version {v}: upgrade hemra", INFO)
+            if kind == StreamRepaired.type:
+                for event in (e for e in events if e.type == kind):
+                    self.problem(*place, in_words(event), INFO)
+                    self.given_up.update(given_up(self.store, event))
+
+    def _blobs(self, event: Event, place: tuple[Path, int]) -> None:
         try:
             pending = needs(event)
         except BadEvent as error:
-            self.problem(self.path, 0, str(error))
+            self.problem(*place, str(error))
             return
         while pending:
             need = pending.pop()
@@ -187,7 +227,9 @@ class _Check:
                 self.store.blobs.check(need.digest)
                 if need.json:
                     pending += needs_of_payload(self.store.blobs, need.digest)
-            except (BlobNotFound, BadEvent) as error:
+            except BlobNotFound as error:
+                self.missing.append((need.digest, self.store.blobs.root, f"event {event.seq}: {error}"))
+            except BadEvent as error:
                 self.problem(self.store.blobs.root, 0, f"event {event.seq}: {error}")
             except DamageError as error:
                 self.damage(error)
@@ -195,12 +237,17 @@ class _Check:
     def _segments(self) -> None:
         """Each segment, and whether any of them goes further than the anchor may stand."""
         reach = settled(self.path, self._each_segment)
-        mark = anchors.load(self.path)
+        mark = standing(self.path)
         if mark is None:
             return
         if max(reach.sealed, reach.proven) <= mark.last:
             for tail in reach.tails:
                 self.problem(*tail, NOTE)
+            return
+        if is_copy(self.path):
+            # Of a copy nothing was promised here: what stands above its anchor is of a pull that was cut short.
+            cause = f"a pull was cut short at event {mark.last}: the next one goes on there"
+            self.problem(self.path / anchors.NAME, 0, cause, NOTE)
             return
         # Sealed is only what is durable, and a header names only what was: the anchor must have stood there.
         path, last = self.path / anchors.NAME, max(reach.sealed, reach.proven)
@@ -212,6 +259,10 @@ class _Check:
             self.problem(path, 0, cause, NOTE)
             return
         lost = f"events {mark.last + 1} to {last} were acknowledged"
+        if mark.state == anchors.OPEN and mark.segment and reach.sealed <= mark.last:
+            place = self.path / name_of(mark.segment)
+            self.problem(place, mark.offset, f"{_why_not_a_frame(place, mark.offset)}: {lost}")
+            return
         self.problem(path, 0, f"it is older than the stream: {lost}, and it stands at {mark.last}")
 
     def _each_segment(self) -> _Reach:
@@ -221,15 +272,19 @@ class _Check:
             self.damage(error)
             segments = list_segments(self.path)
         self.stream.segments = len(segments)
-        reach = _Reach()
+        mark, reach = anchors.load(self.path), _Reach()
+        durable = mark.last if mark is not None else 0
         for index, segment in enumerate(segments):
             following = segments[index + 1].first if index + 1 < len(segments) else None
+            if segment.first > max(reach.last, durable) + 1:  # below the mark, reading has found the gap
+                cause = f"it begins at event {segment.first}, and the segments before it end at event {reach.last}"
+                self.problem(segment.path, 0, cause)
             with segment.path.open("rb") as file:
                 if not sealed_in(file):
                     self._unsealed(segment, file, following, reach)
                     continue
                 try:
-                    reach.sealed = max(reach.sealed, self._sealed(segment, file))
+                    reach.sealed = reach.last = max(reach.sealed, self._sealed(segment, file))
                 except DamageError as error:
                     self.damage(error)
         return reach
@@ -266,7 +321,7 @@ class _Check:
 
     def _unsealed(self, segment: Segment, file: BinaryIO, following: int | None, reach: _Reach) -> None:
         """What its headers prove to have been durable; at rest also what nobody acknowledged."""
-        mark = anchors.load(self.path)
+        mark = standing(self.path)
         if mark is None:
             return
         due = mark.last if following is None else min(mark.last, following - 1)
@@ -278,7 +333,8 @@ class _Check:
                 for header in walk_headers(file, offset):
                     if header.stream == mark.stream:
                         reach.proven = max(reach.proven, header.synced)
-                    in_order = in_order and header.last <= due
+                    reach.last = max(reach.last, header.last)
+                    in_order = in_order and header.first == last + 1 and header.last <= due
                     if in_order:
                         last, end = header.last, header.end
                 break
@@ -293,42 +349,20 @@ class _Check:
             reach.tails.append((segment.path, end, cause))
 
     def _manifest(self) -> None:
-        written, found = self._manifests()
-        self.stream.chain = written.head
-        path = self.path / manifest.NAME
-        for spans in (written.spans, found.spans):
-            broken = manifest.chain_break(spans)
-            if broken is not None:
-                self.problem(path, 0, f"the chain breaks at events {broken.first} to {broken.last}")
-                return
-        if written == found:
-            return
-        if not path.exists():
-            self._without_manifest(path, found)
-            return
-        # A crash between the rename of a sealed segment and the manifest leaves the manifest behind; the next
-        # seal brings it up. Anything else is tampering or loss.
-        count = len(written.spans)
-        behind = found.spans[:count] == written.spans
-        if behind and (len(found.spans) > count or len(found.segments) < len(written.segments)):
-            self.problem(path, 0, "it lacks what was sealed or merged last; the next seal brings it up", NOTE)
-        else:
-            self.problem(path, 0, "the manifest names other sealed segments than there are")
+        verdict = check_manifest(self.path)
+        self.stream.chain = verdict.chain
+        if verdict.cause is not None:
+            # A pull that was cut short may stand between files that were sealed on their own here and there.
+            harmless = verdict.harmless or is_copy(self.path)
+            self.problem(self.path / manifest.NAME, 0, verdict.cause, NOTE if harmless else ERROR)
 
-    def _manifests(self) -> tuple[Manifest, Manifest]:
-        """The manifest and what is on disk, at a moment when no seal stood between the two. Raises DamageError."""
-        before = None
-        while True:
-            now = manifest.load(self.path), manifest.of_directory(self.path)
-            if now[0] == now[1] or now == before:
-                return now
-            before = now
 
-    def _without_manifest(self, path: Path, found: Manifest) -> None:
-        """Only a stream's very first seal can have been killed before there was a manifest."""
-        mark = anchors.load(self.path)
-        first_seal = len(found.segments) == 1 and mark is not None and mark.state == anchors.OPEN
-        if first_seal or is_held(self.path / LOCK):
-            self.problem(path, 0, "there is none yet: a seal is under way or was cut short", NOTE)
-        else:
-            self.problem(path, 0, f"the manifest is missing, and events up to {found.last} are sealed")
+def _why_not_a_frame(path: Path, offset: int) -> str:
+    with path.open("rb") as file:
+        try:
+            content_of(read_unit(file, offset))
+        except NotAUnit as stop:
+            return stop.cause
+        except EOFError:
+            return "the file ends here"
+    return "this frame does not follow the one before it"

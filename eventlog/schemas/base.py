@@ -24,6 +24,8 @@ S = TypeVar("S", bound=type[EventData])
 #: (type, version) -> schema. The newest version of a type is the one that is written.
 SCHEMAS: dict[tuple[str, int], type[EventData]] = {}
 
+_NEWEST: dict[str, int] = {}
+
 #: (type, old version) -> function that makes the data of the next version from it.
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
@@ -37,9 +39,16 @@ def event(name: str, *, v: int = 1) -> Callable[[S], S]:
         cls.type = name
         cls.v = v
         SCHEMAS[name, v] = cls
+        _NEWEST[name] = max(v, _NEWEST.get(name, 0))
         return cls
 
     return register
+
+
+def newest(name: str, unknown: int) -> int:
+    """The newest version of event type `name` that this code knows; `unknown` for a type that it does not know."""
+    found = _NEWEST.get(name)
+    return unknown if found is None else found
 
 
 def upcast(name: str, v: int, data: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -50,11 +50,12 @@ class ImportRecorded(EventData, frozen=True, kw_only=True):
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task of a plan, by content."""
+    """A task of a plan, by content. `sandbox` is where it asks to be run; null = where the run's trials are."""
 
     id: str
     digest: str
     scorer_digest: str
+    sandbox: str | None = None
 
 
 class PlannedHarness(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +87,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     workspace_bytes: int | None = None
     turns: int | None = None
     tokens: int | None = None
+    cpu_seconds: float | None = None
 
 
 @event("run.planned")

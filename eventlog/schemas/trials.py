@@ -46,7 +46,11 @@ class TrialQueued(EventData, frozen=True, kw_only=True):
 
 @event("trial.started")
 class TrialStarted(EventData, frozen=True, kw_only=True):
-    """Try `try_no` (from 1) of the trial began. A later start of the same trial supersedes this one."""
+    """Try `try_no` (from 1) of the trial began. A later start of the same trial supersedes this one.
+
+    `not_enforced` names what the task asks for and neither sandbox nor harness nor engine holds;
+    `why_not_enforced` says why, by name, and is null in logs older than it.
+    """
 
     try_no: int
     harness: str
@@ -57,6 +61,7 @@ class TrialStarted(EventData, frozen=True, kw_only=True):
     values: dict[str, Any]
     limits: Limits
     not_enforced: list[str]
+    why_not_enforced: dict[str, str] | None = None
 
 
 @event("trial.phase_finished")
@@ -110,7 +115,11 @@ class Enforcement(msgspec.Struct, frozen=True, kw_only=True):
 
 @event("sandbox.created")
 class SandboxCreated(EventData, frozen=True, kw_only=True):
-    """Where the trial runs and what that place enforces, by name."""
+    """Where the trial runs and what that place enforces, by name, as far as a probe of this machine showed it.
+
+    `network` is none, gateway or full, `reach` the services that gateway lets through. `read_only` and
+    `login_files` are what of the user's files the trial was shown; `details` what else tells the place apart.
+    """
 
     try_no: int
     kind: str
@@ -118,6 +127,11 @@ class SandboxCreated(EventData, frozen=True, kw_only=True):
     home: str
     enforcement: dict[str, Enforcement]
     environment: list[str]
+    network: str | None = None
+    reach: list[str] = []
+    read_only: list[str] = []
+    login_files: list[str] = []
+    details: dict[str, Any] = {}
 
 
 @event("sandbox.lost")

@@ -19,7 +19,9 @@ from hemra.cli.context import (
     store_if_any,
 )
 from hemra.cli.lazy import Group
+from hemra.cli.mirror import adopt, pull, push, serve
 from hemra.cli.output import print_json, print_table, say, write_bytes
+from hemra.cli.repair import repair
 from hemra.cli.since import parse_since
 from hemra.reports.columns import Column
 from hemra.reports.numbers import many
@@ -37,6 +39,9 @@ def log() -> None:
 
 log.add_command(export)
 log.add_command(import_)
+for _command in (serve, pull, push, adopt):
+    log.add_command(_command)
+log.add_command(repair)
 
 
 @log.command("list", examples=[("hemra log list", "every stream of the store, newest first")])
@@ -47,7 +52,7 @@ def list_(as_json: bool) -> None:
     import msgspec
 
     store = store_if_any()
-    states = [_state(store, name) for name in _newest_first(store)] if store else []
+    states = [_looked_at(store, name) for name in _newest_first(store)] if store else []
     if as_json:
         print_json({"schema": "hemra.streams/1", "streams": [msgspec.to_builtins(s) for s in states]})
         return
@@ -60,8 +65,16 @@ def list_(as_json: bool) -> None:
             Column("sealed", right=True, drop=2),
             Column("bytes", right=True),
         ],
-        [(s.stream, s.last_seq, _word(s), s.segments, s.sealed, s.bytes) for s in states],
+        [
+            (s["stream"], None, "unreadable", None, None, None)
+            if isinstance(s, dict)
+            else (s.stream, s.last_seq, _word(s), s.segments, s.sealed, s.bytes)
+            for s in states
+        ],
     )
+    for state in states:
+        if isinstance(state, dict):
+            note(f"{state['stream']}: {state['error']}; see `hemra log verify` and `hemra log repair`")
 
 
 def _newest_first(store: Store) -> list[str]:
@@ -75,6 +88,16 @@ def _state(store: Store, name: str) -> Any:
     from eventlog.reader import stream_state
 
     return stream_state(store, name)
+
+
+def _looked_at(store: Store, name: str) -> Any:
+    """A stream's state, or its name with why it has none: one that is damaged hides no other."""
+    from eventlog.errors import LogError
+
+    try:
+        return _state(store, name)
+    except (LogError, OSError) as error:
+        return {"stream": name, "error": str(error)}
 
 
 def _word(state: Any) -> str:
@@ -120,7 +143,7 @@ def cat(
     contents = read_content(store, stream, start=begin.seq, on_damage=_tell_damage if allow_damaged else None)
     for content in contents:
         for line in _lines(content, begin.seq, wanted):
-            write_bytes((_resolved(store, line) if resolve else line) + b"\n")
+            write_bytes((_resolved(store, line, allow_damaged) if resolve else line) + b"\n")
 
 
 def _tell_damage(error: DamageError) -> None:
@@ -141,8 +164,11 @@ def _lines(content: Content, start: int, wanted: Filter) -> Iterator[bytes]:
             yield line
 
 
-def _resolved(store: Store, line: bytes) -> bytes:
-    """The event with every `$blob` replaced by its content, escaped where JSON cannot hold that."""
+def _resolved(store: Store, line: bytes, allow_damaged: bool) -> bytes:
+    """The event with every `$blob` replaced by its content, escaped where JSON cannot hold that.
+
+    Where a payload is missing or damaged and that is allowed, the event stays as it is stored.
+    """
     if b'"$blob"' not in line:
         return line
     import json
@@ -150,11 +176,18 @@ def _resolved(store: Store, line: bytes) -> bytes:
     import msgspec
 
     from eventlog.envelope import decode_lines
+    from eventlog.errors import LogError
     from eventlog.escape import escape
     from eventlog.reader import resolve
 
     event = decode_lines(line)[0]
-    full = msgspec.to_builtins(event) | {"data": escape(resolve(store, event.data))}
+    try:
+        full = msgspec.to_builtins(event) | {"data": escape(resolve(store, event.data))}
+    except LogError as error:
+        if not allow_damaged:
+            raise
+        say(f"hemra: event {event.seq} is as stored: {error}", err=True)
+        return line
     return json.dumps(full, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 

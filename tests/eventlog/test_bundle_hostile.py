@@ -321,7 +321,7 @@ def test_events_whose_blobs_cannot_be_told(tmp_path: Path, odd: str, monkeypatch
     with pytest.raises(BundleError):
         export(store, ["run"], io.BytesIO())
     named = {blob} if "BLOB" in data else set()
-    monkeypatch.setattr(bundle_export, "all_blobs", lambda *_: named)
+    monkeypatch.setattr(bundle_export, "all_blobs", lambda *_, **__: named)
     out = io.BytesIO()
     export(store, ["run"], out)
     refused(out.getvalue(), tmp_path, "not sound")

@@ -1,0 +1,68 @@
+"""The note in a stream's directory that says: this is a copy, its events are recorded elsewhere.
+
+While `mirror.json` lies beside the segments, the stream's lock is given to pullers only: no recorder, seal,
+export or import of this store may write it as if it were its own, or the two copies would part. It is
+written before the first byte of a copy and goes when the copy is whole, finished and identical, or when the
+user says that the run is this store's own from now on (`adopt`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from eventlog.disk import fsync_dir, replacing
+from eventlog.errors import DamageError
+
+NAME = "mirror.json"
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a copy comes from: `of` is the address that the user gave, `store` the id of the store there."""
+
+    of: str
+    store: str
+    schema: Literal["hemra.mirror-note/1"] = "hemra.mirror-note/1"
+
+
+def is_copy(directory: Path) -> bool:
+    """Whether the stream's directory holds an unfinished copy of a stream that is recorded elsewhere."""
+    return (directory / NAME).exists()
+
+
+def load(directory: Path) -> Note | None:
+    """The note, or None where there is none. Raises DamageError when it does not read as one."""
+    path = directory / NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DamageError(path, 0, f"the note of a copy does not read as one: {error}") from error
+
+
+def save(directory: Path, note: Note) -> None:
+    """Write the note durably."""
+    with replacing(directory / NAME) as file:
+        file.write(msgspec.json.encode(note) + b"\n")
+
+
+def remove(directory: Path) -> None:
+    """Take the note away durably; nothing happens where there is none."""
+    (directory / NAME).unlink(missing_ok=True)
+    fsync_dir(directory)
+
+
+def why_not_ours(directory: Path) -> str:
+    """The line for whoever wants to write a copy as if it were this store's own."""
+    try:
+        note = load(directory)
+    except DamageError:
+        note = None
+    of = note.of if note else "another store"
+    return (
+        f"{directory} is an unfinished copy of a run of {of}: `hemra log pull` brings the rest; if it is to go on "
+        f"here instead, `hemra log adopt {directory.name}` makes it this store's own"
+    )
