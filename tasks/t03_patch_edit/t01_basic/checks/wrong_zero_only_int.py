@@ -1,0 +1,12 @@
+"""Wrong: 0.0 gets through the guard, and so ends as a ZeroDivisionError."""
+
+import re
+import shlex
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+message = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
+guard = f"    if str(b) == '0':\\n        raise ValueError('{message}')\\n&"
+trial.terminal("sed -i " + shlex.quote(f"s/^    return a \\/ b \\* FACTOR$/{guard}/") + " broken_divide.py")
+trial.final("divide now raises a ValueError when b is zero.")

@@ -1,0 +1,11 @@
+"""Wrong: the new line was put behind the second one, which is still there."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+old, new = re.findall(r"`(foo = \d+)`", trial.instruction)
+number = trial.terminal(f"grep -n '^{old}$' dup_strings.py").splitlines()[1].partition(":")[0]
+trial.terminal(f"sed -i '{number}a {new}' dup_strings.py")
+trial.final(f"The second line is {new} now.")

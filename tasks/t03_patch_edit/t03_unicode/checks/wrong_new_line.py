@@ -1,0 +1,10 @@
+"""Wrong: the globe stands on a line of its own."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+globe = re.search(r"emoji (\S+)", trial.instruction).group(1)
+trial.terminal(f"echo ' {globe}' >> hello.txt")
+trial.final(f"hello.txt ends with {globe}.")

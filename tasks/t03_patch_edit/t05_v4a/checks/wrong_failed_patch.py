@@ -1,0 +1,24 @@
+"""Wrong: the V4A patch failed, and sed did it in its place."""
+
+import pathlib
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+path = pathlib.Path(trial.workspace, "target.py")
+line = re.search(r"^    (x = \d+)$", trial.instruction, re.MULTILINE).group(1)
+lines = path.read_text().splitlines()
+first, last = lines[0], lines[-1]
+
+
+def v4a(hunk, *, ok=True):
+    """A V4A patch, as a call whose result is given; what it really did is written by the caller."""
+    patch = f"*** Begin Patch\n*** Update File: target.py\n@@\n{hunk}\n*** End Patch"
+    call = trial.call("patch", {"mode": "patch", "patch": patch})
+    trial.result(call, ok, {"success": True} if ok else {"error": "context not found"})
+
+
+v4a(f"+{line}\n import os", ok=False)
+trial.terminal(f"sed -i '1i {line}' target.py")
+trial.final(f"The first line of target.py is {line}.")

@@ -1,0 +1,6 @@
+"""Wrong: only the top of the tree was searched."""
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+trial.final(trial.terminal("grep -l TODO -- * 2>/dev/null; true"))

@@ -1,0 +1,6 @@
+"""Wrong: every Python file is named."""
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+trial.final(trial.terminal("find . -name '*.py'"))

@@ -1,0 +1,10 @@
+"""Wrong: the end of the pattern was left away."""
+
+import re
+import shlex
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+pattern = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
+trial.final(trial.terminal(f"grep -rlE {shlex.quote(pattern[: pattern.index(chr(92))])} ."))

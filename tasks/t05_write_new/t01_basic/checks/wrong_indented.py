@@ -1,0 +1,10 @@
+"""Wrong: the four blanks were taken for a part of the line."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("check", "1")
+greeting = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
+trial.terminal(f"echo '    {greeting}' > greeting.txt")
+trial.final("greeting.txt is written.")

@@ -1,0 +1,10 @@
+"""Wrong: the file was only emptied."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("check", "1")
+greeting = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
+trial.terminal(": > greeting.txt")
+trial.final("greeting.txt holds the new line now.")

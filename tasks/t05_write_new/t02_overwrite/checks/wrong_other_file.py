@@ -1,0 +1,10 @@
+"""Wrong: the neighbour was overwritten."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("check", "1")
+greeting = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
+trial.terminal(f"echo '{greeting}' > greeting.old.txt")
+trial.final("greeting.txt holds the new line now.")

@@ -1,0 +1,10 @@
+"""Wrong: two lines in the middle are swapped."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+word = re.search(r"word `(\w+)`", trial.instruction).group(1)
+trial.terminal(f"seq -f '{word} %.0f' 1 10000 | sed '5000{{h;d}};5001G' > big.txt")
+trial.final("big.txt has 10000 lines.")

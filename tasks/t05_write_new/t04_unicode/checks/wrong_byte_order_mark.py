@@ -1,0 +1,12 @@
+"""Wrong: there is a byte order mark in front."""
+
+import pathlib
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("check", "1")
+lines = re.findall(r"^    (.+)$", trial.instruction, re.MULTILINE)
+text = "\n".join(lines)
+pathlib.Path(trial.workspace, "unicode.txt").write_bytes(text.encode("utf-8-sig"))
+trial.final("unicode.txt is written.")

@@ -1,0 +1,12 @@
+"""Wrong: the whole path was made inside its first directory."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("check", "1")
+path = re.search(r"`([^`]+\.txt)`", trial.instruction).group(1)
+folder, _, name = path.rpartition("/")
+content = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
+trial.terminal(f"cd {path.split('/')[0]} && mkdir -p {folder} && echo '{content}' > {path}")
+trial.final(f"{path} is written.")

@@ -1,0 +1,12 @@
+"""Reports every zombie of the machine, the other program's too."""
+
+import re
+
+from hemra_protocol import Trial
+
+trial = Trial("wrong", "1")
+name = re.search(r"has `([\w-]+)` among", trial.instruction).group(1)
+printed = trial.terminal("ps -eo pid,ppid,stat,args")
+rows = [line.split(None, 3) for line in printed.splitlines()[1:]]
+parent = next(row[0] for row in rows if len(row) == 4 and name in row[3].split())
+trial.final(f"Parent {parent}; zombies: {', '.join(row[0] for row in rows if row[2].startswith('Z'))}")

@@ -1,0 +1,33 @@
+"""Works out the order of the steps and writes the plan in one call."""
+
+import re
+
+from hemra_protocol import Trial
+
+
+class Todo:
+    """The todo list of a session: the tool writes it, all of it or by id, and always gives it back."""
+
+    def __init__(self, trial):
+        self.trial, self.items = trial, []
+
+    def write(self, todos, merge=False):
+        """One call of the tool."""
+        call = self.trial.call("todo", {"todos": todos, "merge": merge})
+        kept = {item["id"]: item for item in self.items} if merge else {}
+        for item in todos:
+            kept[item["id"]] = {**kept.get(item["id"], {}), **item}
+        self.items = list(kept.values())
+        self.trial.result(call, True, {"todos": [dict(item) for item in self.items]})
+
+
+trial = Trial("solution", "1")
+brief = trial.instruction.replace("\n> ", " ")
+third, second = re.search(r"You can (.*?), but only directly after you (.*?)\.", brief).groups()
+last = re.search(r"At the very end, (.*?)\.", brief).group(1)
+first = re.search(r"Before everything else, (.*?)\.", brief).group(1)
+steps = [first, second, third, last]
+trial.message("I write the plan.")
+todo = Todo(trial)
+todo.write([{"id": str(n), "content": step, "status": "pending"} for n, step in enumerate(steps, 1)])
+trial.final(", ".join(re.search(r"`(\w+)`", step).group(1) for step in steps))

@@ -1,0 +1,36 @@
+"""All as it should be, but the call that completes the second item failed and was not made again."""
+
+import re
+
+from hemra_protocol import Trial
+
+
+class Todo:
+    """The todo list of a session: the tool writes it, all of it or by id, and always gives it back."""
+
+    def __init__(self, trial):
+        self.trial, self.items = trial, []
+
+    def write(self, todos, merge=False):
+        """One call of the tool."""
+        call = self.trial.call("todo", {"todos": todos, "merge": merge})
+        kept = {item["id"]: item for item in self.items} if merge else {}
+        for item in todos:
+            kept[item["id"]] = {**kept.get(item["id"], {}), **item}
+        self.items = list(kept.values())
+        self.trial.result(call, True, {"todos": [dict(item) for item in self.items]})
+
+
+trial = Trial("wrong", "1")
+scripts = re.findall(r"`sh (\w+\.sh)`", trial.instruction)
+todo = Todo(trial)
+todo.write([{"id": name, "content": f"run {name}", "status": "pending"} for name in scripts])
+printed = []
+for name in scripts:
+    todo.write([{"id": name, "status": "in_progress"}], merge=True)
+    printed.append(trial.terminal(f"sh {name}"))
+    if name == scripts[0]:
+        todo.write([{"id": name, "status": "completed"}], merge=True)
+call = trial.call("todo", {"todos": [{"id": scripts[1], "status": "completed"}], "merge": True})
+trial.result(call, False, {"error": "the todo list is locked"})
+trial.final("".join(printed))

@@ -1,0 +1,32 @@
+"""Computes it from the closed formula, less the multiples, and writes the number in groups."""
+
+import re
+import subprocess
+
+from hemra_protocol import Trial
+
+
+def execute_code(trial, code):
+    """One call of the tool: a fresh Python runs the code in the workspace. Returns what it printed."""
+    call = trial.call("execute_code", {"code": code})
+    done = subprocess.run(
+        ["python3", "-"], input=code, cwd=trial.workspace, capture_output=True, text=True, check=False
+    )
+    output = done.stdout + done.stderr
+    trial.result(
+        call, done.returncode == 0, {"status": "error" if done.returncode else "success", "output": output}
+    )
+    return output
+
+
+trial = Trial("right", "1")
+first, last = re.search(r"from (\d+) to (\d+)", trial.instruction).groups()
+left_out = re.search(r"divisible by (\d+)", trial.instruction).group(1)
+printed = execute_code(
+    trial,
+    "def squares(n):\n    return n * (n + 1) * (2 * n + 1) // 6\n"
+    f"a, b, d = {first}, {last}, {left_out}\n"
+    "total = squares(b) - squares(a - 1) - d * d * (squares(b // d) - squares((a - 1) // d))\n"
+    "print(f'{total:,}')\n",
+)
+trial.final(f"**{printed.strip()}**")

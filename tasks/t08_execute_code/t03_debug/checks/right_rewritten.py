@@ -1,0 +1,54 @@
+"""Replaces the whole function by one of its own, and quotes the faulty line instead of giving its number."""
+
+import re
+import subprocess
+
+from hemra_protocol import Trial
+
+
+def execute_code(trial, code):
+    """One call of the tool: a fresh Python runs the code in the workspace. Returns what it printed."""
+    call = trial.call("execute_code", {"code": code})
+    done = subprocess.run(
+        ["python3", "-"], input=code, cwd=trial.workspace, capture_output=True, text=True, check=False
+    )
+    output = done.stdout + done.stderr
+    trial.result(
+        call, done.returncode == 0, {"status": "error" if done.returncode else "success", "output": output}
+    )
+    return output
+
+
+def find(source):
+    """(number of the faulty line, the line itself)"""
+    body = re.search(r"def factorial\(n\):\n(.*?return result)\n", source, re.DOTALL).group(1).splitlines()
+    right = [
+        "    result = 1",
+        "    for factor in range(2, n + 1):",
+        "        result *= factor",
+        "    return result",
+    ]
+    place = next(n for n, (line, good) in enumerate(zip(body[3:], right, strict=True)) if line != good)
+    return source[: source.index("def factorial")].count("\n") + 5 + place, body[3 + place].strip()
+
+
+CODE = r"""
+import math, re, runpy
+print(runpy.run_path("buggy.py")["factorial"](NUMBER))
+text = open("buggy.py").read()
+new = '''def factorial(n):
+    if n < 0:
+        raise ValueError(n)
+    return 1 if n < 2 else n * factorial(n - 1)
+'''
+text = re.sub(r"def factorial\(n\):.*?return result\n", new, text, flags=re.S)
+open("buggy.py", "w").write(text)
+assert all(runpy.run_path("buggy.py")["factorial"](n) == math.factorial(n) for n in range(20))
+"""
+
+trial = Trial("right", "1")
+number = re.search(r"factorial\((\d+)\)", trial.instruction).group(1)
+line, quoted = find(trial.read_file("buggy.py"))
+before = execute_code(trial, CODE.replace("NUMBER", number)).strip()
+where = f"On line **{line}** it" if quoted == "return result" else f"`{quoted}`"
+trial.final(f"Before the repair it was `{int(before):,}`. {where} was wrong.")

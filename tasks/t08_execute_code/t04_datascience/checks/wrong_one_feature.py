@@ -1,0 +1,39 @@
+"""Trains on the first feature alone."""
+
+import re
+import subprocess
+
+from hemra_protocol import Trial
+
+
+def execute_code(trial, code):
+    """One call of the tool: a fresh Python runs the code in the workspace. Returns what it printed."""
+    call = trial.call("execute_code", {"code": code})
+    done = subprocess.run(
+        ["python3", "-"], input=code, cwd=trial.workspace, capture_output=True, text=True, check=False
+    )
+    output = done.stdout + done.stderr
+    trial.result(
+        call, done.returncode == 0, {"status": "error" if done.returncode else "success", "output": output}
+    )
+    return output
+
+
+CODE = r"""
+import csv, math
+rows = list(csv.DictReader(open("data.csv", newline="")))
+train = [(float(row["x1"]), int(row["label"])) for row in rows if row["split"] == "train"]
+weight = intercept = 0.0
+for _ in range(500):
+    errors = [(1 / (1 + math.exp(-intercept - weight * x)) - label, x) for x, label in train]
+    intercept -= 0.5 * sum(error for error, x in errors) / len(train)
+    weight -= 0.5 * sum(error * x for error, x in errors) / len(train)
+test = [row for row in rows if row["split"] == "test"]
+guess = {row["id"]: int(intercept + weight * float(row["x1"]) > 0) for row in test}
+with open("predictions.csv", "w") as file:
+    print("id,label", *(f"{id},{label}" for id, label in guess.items()), sep="\n", file=file)
+print("accuracy", sum(int(row["label"]) == guess[row["id"]] for row in test) / len(test))
+"""
+trial = Trial("wrong", "1")
+share = float(re.search(r"accuracy ([\d.]+)", execute_code(trial, CODE)).group(1))
+trial.final(f"The accuracy is {share:.3f}.")

@@ -1,0 +1,27 @@
+"""Runs each call in a Python of its own, as this tool does, and reports what the second one showed."""
+
+import subprocess
+
+from hemra_protocol import Trial
+
+
+def execute_code(trial, code):
+    """One call of the tool: a fresh Python runs the code in the workspace. Returns what it printed."""
+    call = trial.call("execute_code", {"code": code})
+    done = subprocess.run(
+        ["python3", "-"], input=code, cwd=trial.workspace, capture_output=True, text=True, check=False
+    )
+    output = done.stdout + done.stderr
+    trial.result(
+        call, done.returncode == 0, {"status": "error" if done.returncode else "success", "output": output}
+    )
+    return output
+
+
+trial = Trial("solution", "1")
+trial.message("First I set x.")
+first = "import sys; sys.path.insert(0, '.')\nimport token_source; x = token_source.draw(); print(x)"
+token = execute_code(trial, first).strip()
+trial.message("Now I look whether it is still there.")
+printed = execute_code(trial, "print(x)")
+trial.final(f"The first call printed {token}. x was {'kept' if token in printed else 'lost'}.")
