@@ -17,6 +17,7 @@ last: until the other one is synced too, only that other one is written.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import time
@@ -36,6 +37,7 @@ OPEN, CLOSED, FINISHED = 0, 1, 2
 _SLOT = 512
 _BODY = struct.Struct("<4sHHQ8sQQQ16s")
 _TAG, _VERSION = b"HMRN", 1
+_MAX_NUMBER = (1 << 63) - 1
 
 
 class Mark(NamedTuple):
@@ -65,7 +67,11 @@ def _unpack(raw: bytes, path: Path) -> Mark | None:
         return None
     if version != _VERSION:
         raise StoreError(f"{path} is of version {version}, newer than this hemra reads: upgrade hemra")
-    return Mark(state, *rest)
+    mark = Mark(state, *rest)
+    # A right checksum over what no writer writes: not our bytes, whatever they are.
+    if state > FINISHED or max(mark.counter, mark.segment, mark.offset, mark.last) > _MAX_NUMBER:
+        return None
+    return mark
 
 
 def slots(directory: Path) -> list[Mark | None]:
@@ -115,7 +121,9 @@ class Anchor:
         synced last then still stands in the other slot."""
         mark = self.mark._replace(counter=self.mark.counter + 1, **changes)  # type: ignore[arg-type]
         crash_point("anchor.before_write")
-        os.pwrite(self._fd, _pack(mark), _SLOT * self._slot)
+        written = os.pwrite(self._fd, _pack(mark), _SLOT * self._slot)
+        if written != _SLOT:
+            raise OSError(errno.ENOSPC, f"only {written} of {_SLOT} bytes of the anchor could be written (disk full?)")
         self.mark, self.synced = mark, False
         crash_point("anchor.after_write")
         if sync or time.monotonic() - self._synced_at >= SYNC_S:

@@ -15,6 +15,7 @@ nng must not be used after a fork: nothing here forks, and only the recorder pro
 from __future__ import annotations
 
 import contextlib
+import resource
 import selectors
 import socket
 import struct
@@ -29,6 +30,7 @@ from eventlog.errors import StreamBusy
 MAX_DRAIN_REQUESTS = 1024
 MAX_DRAIN_BYTES = 4 * 1024 * 1024
 MAX_PEERS = 4096
+KEPT_DESCRIPTORS = 32
 MAX_PARTIAL = 32 * 1024 * 1024
 MAX_UNREAD = 64 * 1024
 #: Hops that a request may have come through (nng's own limit).
@@ -161,7 +163,7 @@ class Server:
                     if isinstance(error, BlockingIOError | ConnectionAbortedError):
                         raise
                     return  # out of file descriptors: it stays in the queue until another has gone
-                if len(self._peers) >= MAX_PEERS:
+                if len(self._peers) >= self._room():
                     connection.close()
                     continue
                 connection.setblocking(False)
@@ -170,6 +172,11 @@ class Server:
                 self._selector.register(connection, selectors.EVENT_READ, peer)
                 peer.unread += GREETING.pack(SP, REP, 0)
                 self._send(peer)
+
+    def _room(self) -> int:
+        """How many peers may be connected: the recorder keeps descriptors for files of its own."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return MAX_PEERS if soft == resource.RLIM_INFINITY else max(1, min(MAX_PEERS, soft - KEPT_DESCRIPTORS))
 
     def _read(self, peer: _Peer) -> list[Received]:
         """The requests that are whole now. A peer that has gone, or says what is no request, is let go."""

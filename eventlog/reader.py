@@ -130,9 +130,10 @@ def _end(path: Path, on_damage: OnDamage | None) -> tuple[anchors.Mark | None, i
 
 
 def _goes_on(path: Path, mark: anchors.Mark) -> bool:
-    """Whether the mark names a live segment, which `standing` has read on from it."""
-    live = (s for s in list_segments(path) if s.first == mark.segment and not is_sealed(s))
-    return mark.state == anchors.OPEN and next(live, None) is not None
+    """Whether the mark names the last segment, and that is live: `standing` has read on from the mark there."""
+    for last in list_segments(path)[-1:]:
+        return mark.state == anchors.OPEN and last.first == mark.segment and not is_sealed(last)
+    return False
 
 
 def anchor_lost(path: Path) -> DamageError:

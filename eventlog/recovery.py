@@ -22,6 +22,7 @@ nothing is touched, DamageError names file and offset.
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,9 +69,9 @@ def recover(directory: Path) -> Recovered:
     segments = list_segments(directory)
     state = Recovered(mark.stream if mark else _stream_of(segments))
     _walk(directory, segments, mark, state)
-    if mark is None or mark.last != state.last:
+    if mark is None or mark.last != state.last or None in anchors.slots(directory):
         for path in state.unsynced:
-            _sync(path)
+            _written_anew(path)
         base = mark or anchors.Mark(anchors.CLOSED, 0, state.stream, 0, 0, 0, NO_LINK)
         anchors.Anchor(
             directory, base._replace(segment=0, offset=0, last=state.last, link=state.link)
@@ -89,13 +90,11 @@ def _stream_of(segments: list[Segment]) -> bytes:
     return os.urandom(8)
 
 
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    fsync_dir(path.parent)
+def _written_anew(path: Path) -> None:
+    """Make a segment durable by a synced copy in its place: a sync of this file may have failed in the process that
+    died, and a second one would be called good without writing what the first had dropped."""
+    with path.open("rb") as file, replacing(path) as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def _walk(directory: Path, segments: list[Segment], mark: anchors.Mark | None, state: Recovered) -> None:
@@ -176,8 +175,9 @@ def _cut(segment: Segment, end: int) -> str:
 
 
 def _remove_covered(directory: Path) -> None:
-    """Finish what a crash interrupted: segments that a sealed one covers go."""
+    """Finish what a crash interrupted: segments that a sealed one covers go, once that one's name is durable."""
     covered = 0
+    fsync_dir(directory)
     for segment in list_segments(directory):
         if segment.first <= covered:
             segment.path.unlink()

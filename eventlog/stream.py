@@ -86,6 +86,9 @@ class StreamWriter:
         path = store.existing_stream(name)
         lock = Lock(path / LOCK, lock_wait_s)
         try:
+            # Who made these folders may have died before their names were durable.
+            fsync_dir(path.parent)
+            fsync_dir(path.parent.parent)
             recovered = recover(path)
             mark = anchors.load(path)
             if mark is None:
@@ -214,8 +217,10 @@ class StreamWriter:
     def _open_segment(self) -> None:
         self._segment, self._size = self._last + 1, 0
         path = self.path / name_of(self._segment)
-        # A file of this name can only hold what a failed write left: recovery kept nothing beyond `_last`.
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        # A file of this name can only hold what a failed write left: recovery kept nothing beyond `_last`. It is
+        # not used again: the kernel tells of a failed sync once, and calls the next one of that file good.
+        path.unlink(missing_ok=True)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def _give_up_segment(self) -> None:
         """After a failed write or sync the files are never used again: cut back to what was synced.

@@ -18,6 +18,7 @@ from projections.errors import BadComparison, NoSuchHarness
 from projections.figures import COVERAGE_LIMIT
 from projections.pairing import Pairing, SideTask, pair, side_tasks
 from projections.query import resolve_run
+from projections.repaired import warning
 
 SCHEMA = "hemra.compare/1"
 #: Below this share of paired tasks a comparison says little about the whole.
@@ -75,8 +76,17 @@ def comparison(a: Side, b: Side) -> Row:
         "only_a": pairing.only_a,
         "only_b": pairing.only_b,
         "unpaired": pairing.unpaired,
-        "warnings": blocking + _missingness(a, b),
+        "warnings": _repaired(a, b) + blocking + _missingness(a, b),
     }  # fmt: skip
+
+
+def _repaired(a: Side, b: Side) -> list[str]:
+    """Which side is of a repaired copy, and what is missing from it."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for letter, side in (("a", a), ("b", b)):
+        for sentence in warning(side.report["repaired"]):
+            told.setdefault((side.report["run"], sentence), []).append(letter)
+    return [f"{' and '.join(letters)} ({run}): {sentence}" for (run, sentence), letters in told.items()]
 
 
 def _sides(store: Store, left: str, right: str | None) -> tuple[Side, Side]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from eventlog.schemas.base import SCHEMAS
 from projections import words
 from projections.figures import COVERAGE_LIMIT, TaskResult, pass_k, scores
+from projections.repaired import repaired
+from projections.repaired import warning as repair_warning
 from projections.sql import rows
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "hemra.report/1"
 #: The tables a report is made of.
-TABLES = ("run", "trials", "tries", "enforcement", "notes", "harness", "task_harness")
+TABLES = ("run", "trials", "tries", "enforcement", "notes", "repairs", "harness", "task_harness")
 
 Row = dict[str, Any]
 
@@ -40,6 +42,7 @@ def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row
     report = {
         "schema": SCHEMA,
         **_header(run, last),
+        "repaired": repaired(rows(connection, "SELECT * FROM repairs")),
         "planned": len(trials),
         "scored": scored,
         "passed": sum(t["result"] == "passed" for t in trials),
@@ -235,9 +238,10 @@ def _not_enforced(enforcement: list[Row], trials: list[Row]) -> list[Row]:
         if e["status"] != "enforced":
             concerned[e["sandbox"], e["name"], e["status"], e["by"]].add(e["trial"])
     for trial in trials:
+        why = trial["why_not_enforced"] or {}
         for name in trial["not_enforced"] or []:
             if (trial["trial"], name) not in spoken:
-                concerned["", name, "not enforced", None].add(trial["trial"])
+                concerned["", name, "not enforced", why.get(name)].add(trial["trial"])
     order = sorted(concerned, key=lambda k: (k[2] != "not enforced", k[1], k[0], k[3] or ""))
     return [
         {"name": k[1], "status": k[2], "by": k[3], "sandbox": k[0] or None, "trials": len(concerned[k])}
@@ -274,7 +278,7 @@ def _retry_causes(outcomes: dict[str, int]) -> str:
 
 def _warnings(report: Row, notes: list[Row], too_new: list[str]) -> list[str]:
     """What a reader must know before using the figures, one sentence each."""
-    out = []
+    out = repair_warning(report["repaired"])
     if report["status"] != "finished":
         out.append(f"The run is {words.STATUSES[report['status']]}.")
     for h in report["harnesses"]:
@@ -295,5 +299,7 @@ def _warnings(report: Row, notes: list[Row], too_new: list[str]) -> list[str]:
         times = f" ({len(members)} times)" if len(members) > 1 else ""
         out.append(f"{code}: {text}{times}")
     if too_new:
-        out.append(f"Events of a later hemra are read as far as they are known: {', '.join(too_new)}.")
+        out.append(
+            f"Events of a later hemra are read as far as they are known: {', '.join(too_new)}; upgrade hemra."
+        )
     return out

@@ -18,7 +18,8 @@ from eventlog.store import Store
 if TYPE_CHECKING:
     import duckdb
 
-_SETTLED = ("run.", "trial.", "sandbox.", "harness.", "score.", "note.", "telemetry.warned")
+_SETTLED = ("run.", "trial.", "sandbox.", "harness.", "score.", "note.", "telemetry.warned",
+            "stream.repaired")  # fmt: skip
 
 
 def settle(connection: duckdb.DuckDBPyConnection, store: Store) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hemra.cli.context import common_options, json_option, note, open_store, resolve_run
 from hemra.cli.lazy import Command
 from hemra.cli.output import print_json
+from hemra.cli.sizes import Size
 
 if TYPE_CHECKING:
     from eventlog.bundle import BundleReport
-    from eventlog.store import Store
 
 CATALOG = "catalog"
 
@@ -54,6 +52,7 @@ def export(runs: tuple[str, ...], output: str, force: bool, as_json: bool) -> No
 
     The catalog is no run and stays here: every store has its own.
     """
+    from eventlog.bundle import export as exported
     from hemra.errors import UsageError
 
     store = open_store()
@@ -65,35 +64,11 @@ def export(runs: tuple[str, ...], output: str, force: bool, as_json: bool) -> No
             raise UsageError("--json and -o - would both write to stdout; name a file")
         if sys.stdout.isatty():
             raise UsageError("a bundle is not for a terminal; name a file with -o, or pipe it")
-        _print(_exported(store, streams, sys.stdout.buffer), "stdout", as_json, "exported to")
+        _print(exported(store, streams, sys.stdout.buffer), "stdout", as_json, "exported to")
         return
     if Path(output).exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
-    _print(_exported(store, streams, Path(output)), output, as_json, "exported to")
-
-
-def _exported(store: Store, streams: list[str], out: Path | BinaryIO) -> BundleReport:
-    """The export. Sealing needs a store that can be written; what to do where it cannot, is said here."""
-    from eventlog.bundle import export as exported
-    from hemra.errors import HemraError
-
-    try:
-        return exported(store, streams, out)
-    except OSError as error:
-        if error.errno not in _NOT_WRITABLE or not _is_below(error.filename, store.path):
-            raise
-        raise HemraError(
-            f"{store.path} cannot be written ({error.strerror}), and exporting seals a run first: copy the store "
-            "to where you may write (cp -r) and export from there with --store"
-        ) from error
-
-
-#: What a store on a read-only disk, or of another user, answers.
-_NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
-
-
-def _is_below(path: str | bytes | None, folder: Path) -> bool:
-    return path is not None and Path(os.fsdecode(path)).is_relative_to(folder)
+    _print(exported(store, streams, Path(output)), output, as_json, "exported to")
 
 
 @click.command(
@@ -102,15 +77,26 @@ def _is_below(path: str | bytes | None, folder: Path) -> bool:
     examples=[("hemra log import run.hemra.tar", "every digest is checked before anything becomes visible")],
 )
 @click.argument("file", metavar="FILE")
+@click.option(
+    "--max-size",
+    type=Size(),
+    metavar="SIZE",
+    help="Refuse a bundle that unpacks to more, its events decompressed. Default: 64G.",
+)
 @json_option
 @common_options
-def import_(file: str, as_json: bool) -> None:
-    """Bring a bundle's runs into the store. Importing twice changes nothing; `-` reads stdin."""
+def import_(file: str, max_size: int | None, as_json: bool) -> None:
+    """Bring a bundle's runs into the store. Importing twice changes nothing; `-` reads stdin.
+
+    A run that is here already is extended where the bundle has more of it. Where both went on differently,
+    the import is refused and says at which event.
+    """
     from eventlog.bundle import import_ as imported
     from hemra.errors import NotFound
 
     if file != "-" and not Path(file).exists():
         raise NotFound(f"no file {file}")
     store = open_store(create=True)
-    report = imported(store, sys.stdin.buffer if file == "-" else Path(file))
+    limits = {} if max_size is None else {"max_bytes": max_size}
+    report = imported(store, sys.stdin.buffer if file == "-" else Path(file), **limits)
     _print(report, file, as_json, "imported from")

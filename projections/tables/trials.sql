@@ -11,7 +11,7 @@
 -- reward                     in [0, 1]; null unless scored
 -- score_status, score, score_reason, reward_name   the scorer's word, shown also where it does not count
 -- try_no, tries              the try that counts, and how many were started
--- flags, limit_fired, phases, limits, not_enforced   JSON; limit_fired is null where no limit ended it
+-- flags, limit_fired, phases, limits, not_enforced, why_not_enforced   JSON; limit_fired is null where no limit ended it
 -- exit_code, exit_signal
 -- duration_ns, agent_ns      whole trial (last try), harness process alone; monotonic clock
 -- input_tokens … cost_usd, model_calls, tool_calls, messages   of the try that counts; calls are null where
@@ -64,6 +64,7 @@ joined AS (
         f.seq AS last_seq,
         s.limits,
         s.not_enforced,
+        s.why_not_enforced,
         f.data,
         f.data ->> '$.outcome' AS outcome,
         coalesce(w.status, f.data ->> '$.score_status') AS score_status,
@@ -138,6 +139,7 @@ SELECT
     data -> '$.phases' AS phases,
     limits,
     not_enforced,
+    why_not_enforced,
     input_tokens,
     cache_read_tokens,
     cache_write_tokens,

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from eventlog import bundle
 from eventlog.schemas import conversation as c
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
@@ -165,22 +164,6 @@ def test_the_catalog_is_not_exported(store: Store, hemra: Run, tmp_path: Path) -
     code, _, err = hemra("log", "export", "latest", "catalog", "-o", str(tmp_path / "x.tar"))
     assert (code, (tmp_path / "x.tar").exists()) == (2, False)
     assert "catalog" in err
-
-
-def test_an_export_from_a_read_only_store_says_what_to_do(
-    store: Store, hemra: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`lock: Read-only file system` tells nobody how to carry the run away all the same."""
-    run = filled(store).end()
-
-    def refused(*_: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system", str(store.log / run / "lock"))
-
-    monkeypatch.setattr(bundle, "export", refused)
-    code, _, err = hemra("log", "export", "latest", "-o", str(tmp_path / "x.tar"))
-    assert code == 1
-    assert "copy the store" in err
-    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ["night-1", "a", "V1.2_x", "7b", "x" * 64, "2026-plan"])
