@@ -6,6 +6,7 @@ A harness describes (`launch`) and interprets (`interpreter`); it never starts a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -14,6 +15,7 @@ from eventlog.schemas.base import EventData
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Usage
 
+Network = Literal["none", "gateway", "full"]
 Prompt = Literal["argument", "stdin", "file"]
 Terminal = Literal["pipes", "pty"]
 
@@ -24,6 +26,9 @@ class HarnessFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     A `command` given as text is split as a shell would, but no shell runs it. A value in `env` that is
     `$NAME` passes the variable NAME of the user's environment through. `prompt` says how a `command` harness
     gets its instruction; without it the placeholders in the command decide, else stdin.
+
+    What the harness needs of the machine where its sandbox hides the rest: `read_only` are more files and folders
+    to be seen, `login_files` files of the user's home that it logs in with, `network` none, gateway or full.
     """
 
     name: str
@@ -35,6 +40,26 @@ class HarnessFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     settings: dict[str, Any] = {}
     prompt: Prompt | None = None
     terminal: Terminal = "pipes"
+    read_only: list[str] = []
+    login_files: list[str] = []
+    network: Network | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a harness needs of the machine it runs on, for sandboxes that hide it.
+
+    `programs` are those that it starts, by name or path. `own_files` are scripts of its own: what lies beside one
+    may be shown too. `read_only` are files and folders that its file names, `login_files` (absolute path, path
+    below HOME). `network` is null where the engine decides, by `model`: whether it calls a model by itself.
+    """
+
+    programs: tuple[str, ...] = ()
+    own_files: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    login_files: tuple[tuple[Path, str], ...] = ()
+    network: Network | None = None
+    model: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +169,10 @@ class Harness(Protocol):
     @property
     def enforces(self) -> frozenset[str]:
         """Names of the limits that it holds by itself."""
+
+    @property
+    def needs(self) -> Needs:
+        """What it needs of the machine it runs on."""
 
     def secrets(self) -> dict[str, str]:
         """Values that must never be recorded, by the name of the variable that they come from."""

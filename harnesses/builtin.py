@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eventlog.schemas.base import EventData
-from harnesses.base import Conclusion, HarnessFile, Launch, Terminal, TrialInput
+from harnesses.base import Conclusion, HarnessFile, Launch, Needs, Terminal, TrialInput
 from harnesses.definition import definition_digest, describe
 from harnesses.errors import HarnessFileError, LaunchError
 from harnesses.protocol import ProtocolInterpreter, protocol_launch, task_object
@@ -24,6 +24,7 @@ class BuiltinHarness:
     enforces: frozenset[str] = frozenset()
     version_argv: list[str] | None = None
     terminal: Terminal = "pipes"
+    needs = Needs(programs=(sys.executable,), model=False)
 
     def __init__(self, file: HarnessFile, folder: Path) -> None:
         for field in ("command", "version_command", "prompt"):

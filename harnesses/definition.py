@@ -72,7 +72,13 @@ def describe(
 ) -> dict[str, Any]:
     """The definition of a harness as it is recorded: no value of its environment is in it."""
     files = {**local_files(words or [], folder), **local_files(version or [], folder)}
-    return {
+    # Named only where they are given: a harness file that needs none of them keeps its digest.
+    shown = {
+        name: value
+        for name in ("read_only", "login_files", "network")
+        if (value := getattr(file, name)) not in (None, [])
+    }
+    return shown | {
         "name": file.name,
         "kind": file.kind,
         "command": words,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesses import placeholders
-from harnesses.base import HarnessFile, Terminal, TrialInput
+from harnesses.base import HarnessFile, Needs, Terminal, TrialInput
 from harnesses.definition import (
     definition_digest,
     describe,
@@ -21,7 +21,8 @@ from harnesses.definition import (
     secrets_in,
 )
 from harnesses.errors import HarnessFileError, LaunchError
-from harnesses.file import command_words
+from harnesses.file import below_home, command_words
+from harnesses.logins import secrets_of
 
 
 class DescribedHarness:
@@ -63,6 +64,18 @@ class DescribedHarness:
         """The command that prints its version, its local files by absolute path."""
         return None if self._version is None else self._absolute(self._version)
 
+    @property
+    def needs(self) -> Needs:
+        """What it needs of the machine it runs on: its programs, its own files, and what its file names."""
+        words = self._absolute(self.words)
+        return Needs(
+            programs=(words[0].replace("{python}", sys.executable), sys.executable),
+            own_files=tuple(local_files(self.words, self.folder.absolute()).values()),
+            read_only=tuple(self.folder.absolute() / Path(name).expanduser() for name in self.file.read_only),
+            login_files=tuple((Path(name).expanduser(), below_home(name)) for name in self.file.login_files),
+            network=self.file.network,
+        )
+
     def problems(self) -> list[str]:
         """Why it could not run on this machine as it is, one line each."""
         found = self._missing_program(self.words, "command")
@@ -72,6 +85,7 @@ class DescribedHarness:
             source = passes_through(value)
             if source is not None and source not in self._user:
                 found.append(f"env: {name} takes ${source} from your environment, where it is not set")
+        found += self._missing_files()
         found += placeholders.misspelt([*self.words, *self.file.env.values()])
         for part in ("command", "version_command", "settings"):
             for where in secrets_in(self.definition[part], part):
@@ -80,9 +94,22 @@ class DescribedHarness:
                 )
         return found
 
+    def _missing_files(self) -> list[str]:
+        needs = self.needs
+        found = [f"read_only: {path} is not there" for path in needs.read_only if not path.exists()]
+        return found + [
+            f"login_files: {path} is not there; log in first, or take it out"
+            for path, _ in needs.login_files
+            if not path.is_file()
+        ]
+
     def secrets(self) -> dict[str, str]:
-        """What it takes from the user's environment, and what its file sets under a secret's name."""
-        return secret_values(self.file.env, self._user)
+        """What it takes from the user's environment, what its file sets under a secret's name, and what stands
+        in its login files."""
+        found: dict[str, str] = {}
+        for path, _ in self.needs.login_files:
+            found |= secrets_of(path)
+        return found | secret_values(self.file.env, self._user)
 
     def _missing_program(self, words: list[str], field: str) -> list[str]:
         program = words[0].replace("{python}", sys.executable)

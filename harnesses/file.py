@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import shlex
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -88,6 +88,22 @@ def check(content: Any) -> HarnessFile:
         raise HarnessFileError(
             f"name {file.name!r}: use at most 64 letters, digits, '.', '_', '-', the first a letter or digit"
         )
+    _check_places(file)
+    _check_env(file)
+    return file
+
+
+def _check_places(file: HarnessFile) -> None:
+    """What is asked of the user's files."""
+    for name in file.login_files:
+        below_home(name)
+    for name in file.read_only:
+        if not name or "\0" in name:
+            raise HarnessFileError(f"read_only: {name!r} cannot be a path")
+
+
+def _check_env(file: HarnessFile) -> None:
+    """Names and values of variables."""
     for name, value in file.env.items():
         if not _VARIABLE.fullmatch(name):
             raise HarnessFileError(f"env: {name!r} cannot be the name of a variable")
@@ -97,7 +113,14 @@ def check(content: Any) -> HarnessFile:
             raise HarnessFileError(
                 f"env.{name}: only a whole value is passed through, as $NAME; write $$ for a dollar sign"
             )
-    return file
+
+
+def below_home(name: str) -> str:
+    """Where a login file, given as `~/…`, lies below HOME. Raises HarnessFileError for any other."""
+    path = PurePosixPath(name)
+    if path.parts[:1] != ("~",) or len(path.parts) < 2 or ".." in path.parts:
+        raise HarnessFileError(f"login_files: {name!r}: name a file of your home, as ~/.tool/auth.json")
+    return str(path.relative_to("~"))
 
 
 def _check_json(value: Any, where: str) -> None:

@@ -1,7 +1,7 @@
 """Keeps credentials out of everything that is recorded.
 
 A harness gets `$NAME` values from the user's environment. Whatever it prints or writes may repeat
-them: plainly, as JSON, percent-encoded, in hexadecimal, as base64, as UTF-16, or split over two writes.
+them: plainly, as JSON, as HTML, percent-encoded, in hexadecimal, as base64, as UTF-16, or split over two writes.
 A `Redactor` knows the values and puts `[redacted:NAME]` in their place before anything reaches the log
 or the blobs. Then it puts `[redacted:KIND]` in the place of whatever has the shape of a known kind of
 credential, so that those are found which nobody told it of.
@@ -12,6 +12,7 @@ Values shorter than `SHORTEST` characters are not looked for: they would be foun
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections import Counter
@@ -53,14 +54,27 @@ def _forms(value: str) -> set[bytes]:
     spellings = {
         raw,
         value.upper().encode("utf-8", "surrogateescape"),
-        json.dumps(value)[1:-1].encode("utf-8", "surrogatepass"),
-        json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape"),
-        quote(raw, safe="").encode(),
-        quote_plus(raw).encode(),
+        html.escape(value).encode("utf-8", "surrogateescape"),
         raw.hex().encode(),
         raw.hex().upper().encode(),
     }
-    return spellings | _base64_forms(raw) | _wide_forms(value)
+    return spellings | _json_forms(value) | _percent_forms(raw) | _base64_forms(raw) | _wide_forms(value)
+
+
+def _json_forms(value: str) -> set[bytes]:
+    """As JSON: with and without other scripts escaped, slashes escaped as some writers do, and JSON within JSON."""
+    forms = {json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    forms |= {json.dumps(form, ensure_ascii=False)[1:-1] for form in forms}
+    forms |= {form.replace("/", "\\/") for form in forms}
+    forms |= {re.sub(r"\\u[0-9a-f]{4}", lambda found: "\\u" + found[0][2:].upper(), form) for form in forms}
+    return {form.encode("utf-8", "surrogatepass") for form in forms}
+
+
+def _percent_forms(raw: bytes) -> set[bytes]:
+    """As a part of a URL or of a form, hexadecimal digits in either case, slashes escaped or not."""
+    forms = {quote(raw, safe=""), quote(raw), quote_plus(raw)}
+    forms |= {re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), form) for form in forms}
+    return {form.encode() for form in forms}
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -23,8 +23,8 @@ _SLOW_SYNC_NS = 50 * 10**6
 #: A sync that takes less was surely answered by memory, not by a disk. Nanoseconds.
 _TOO_FAST_NS = 20_000
 _SYNCS = 15
-#: How long a container engine may take to answer.
-_ENGINE_SECONDS = 5
+#: What a container engine says of the limits that it can hold.
+_ENGINE_LIMITS = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
 
 
 @dataclass(frozen=True)
@@ -173,41 +173,52 @@ def _scratch() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from hemra.sandboxes.host import host_enforcement
+    """Which sandbox trials get without being told, why not a stronger one, and what limits are held by."""
+    from hemra.sandboxes.registry import choose, why_not
 
-    table = host_enforcement(linux=sys.platform.startswith("linux"), root=os.geteuid() == 0)
-    for status in ("best effort", "not enforced"):
-        names = ", ".join(name for name, how in table.items() if how.status == status)
-        if names:
-            yield Finding("info", "host sandbox", f"{status}: {names}")
+    chosen, weaker = choose(None)
+    if weaker is None:
+        yield Finding(
+            "ok", "sandbox", f"trials run in {chosen} (`hemra sandbox list` shows what it enforces)"
+        )
+    else:
+        yield Finding(
+            "warn",
+            "sandbox",
+            f"trials run in {chosen}: {weaker}",
+            "until then nothing keeps them from your files",
+        )
+    if (problem := why_not("bwrap")) is None:
+        yield Finding("ok", "bwrap", f"{shutil.which('bwrap')} makes namespaces here")
+    elif weaker is None or "bwrap" not in weaker:
+        yield Finding("info", "bwrap", problem)
     if sys.platform.startswith("linux"):
-        from hemra.sandboxes.leftovers import become_subreaper
-
-        if become_subreaper():
-            yield Finding(
-                "ok", "clean-up", "child subreaper: what a harness leaves behind is found and ended"
-            )
-        else:
-            yield Finding(
-                "warn", "clean-up", "this kernel lets nobody be a child subreaper", "a daemon may survive"
-            )
+        yield _subreaper()
         yield _cgroup()
 
 
+def _subreaper() -> Finding:
+    from hemra.sandboxes.leftovers import become_subreaper
+
+    if become_subreaper():
+        return Finding("ok", "clean-up", "child subreaper: what a harness leaves behind is found and ended")
+    return Finding("warn", "clean-up", "this kernel lets nobody be a child subreaper", "a daemon may survive")
+
+
 def _cgroup() -> Finding:
-    root = Path("/sys/fs/cgroup")
-    if not (root / "cgroup.controllers").exists():
-        return Finding(
-            "info", "cgroup", "no unified cgroup hierarchy; limits are held by a timer and by counting"
-        )
-    own = next(
-        (line.split(":", 2)[2].strip() for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines()
-         if line.startswith("0::")), "/",
+    """Which limits the kernel itself can hold here."""
+    from hemra.sandboxes.cgroups import usable
+    from hemra.sandboxes.hierarchies import USES
+
+    found = usable()
+    missing = [use for use in USES if use not in found]
+    kinds = sorted({f"version {parent.version}" for parent in found.values()})
+    if not missing:
+        return Finding("ok", "cgroup", f"{', '.join(found)} by control groups ({', '.join(kinds)})")
+    return Finding(
+        "info", "cgroup", f"no control group for {', '.join(missing)}: held by looking on, 20 times a second",
+        "run in a session that delegates them (systemd-run --user --scope -p Delegate=yes hemra …)",
     )  # fmt: skip
-    here = root / own.lstrip("/")
-    if os.access(here, os.W_OK):
-        return Finding("info", "cgroup", f"{here} is writable (not used yet)")
-    return Finding("info", "cgroup", f"{here} is not delegated to this user (not needed)")
 
 
 #: Programs that are not needed, and what they are good for.
@@ -215,7 +226,6 @@ _OPTIONAL = {
     "zstd": "to read segments without hemra: zstd -dc FILE | jq",
     "jq": "to pick from --json output",
     "git": "to record the revision of a checkout",
-    "bwrap": "for a stronger sandbox in a later version",
     "tmux": "for terminal harnesses in a later version",
 }
 
@@ -230,19 +240,22 @@ def _tools() -> Iterator[Finding]:
 
 
 def _docker() -> Iterator[Finding]:
-    import docker
+    from hemra.sandboxes.docker_engine import Engine, address, why_no_engine
 
-    try:
-        # A fixed version keeps the client from asking for it before there is anything to close.
-        version = docker.constants.DEFAULT_DOCKER_API_VERSION
-        with contextlib.closing(docker.from_env(version=version, timeout=_ENGINE_SECONDS)) as client:
-            engine = client.version(api_version=False)["Version"]
-    except (docker.errors.DockerException, OSError) as error:
+    problem = why_no_engine()
+    if problem is not None:
+        yield Finding("info", "docker", problem, "needed for --sandbox docker only")
+        return
+    info = Engine(address()).info()
+    kinds = [f"engine {info.get('ServerVersion')} at {address()}", f"storage {info.get('Driver')}"]
+    lacks = [name for key, name in _ENGINE_LIMITS.items() if not info.get(key)]
+    if lacks:
+        text = f"{', '.join(kinds)}; cannot hold: {', '.join(lacks)}"
         yield Finding(
-            "info", "docker", f"no engine ({type(error).__name__})", "for a container sandbox, later"
+            "warn", "docker", text, "enable the control groups that are missing, or see docs/docker.md"
         )
     else:
-        yield Finding("ok", "docker", f"engine {engine}")
+        yield Finding("ok", "docker", ", ".join(kinds))
 
 
 def _gpu() -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from hemra.cli.chosen import selectors, traits_options
 from hemra.cli.context import common_options, end_with, note, open_store, settings, there_is_a_store
 from hemra.cli.lazy import Command
 from hemra.cli.names import check_name, check_unused
@@ -44,20 +45,27 @@ class Asked:
     ],
 )  # fmt: skip
 @click.argument("run_file", metavar="[RUNFILE]", required=False, type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="D", help="`hermes` (bundled), a pinned name, or a folder of tasks.")
+@click.option("--dataset", metavar="D", help="`hermes` (bundled), a suite of it, a pinned name, or a folder.")
 @click.option(
     "--harness", multiple=True, metavar="H", help="A built-in harness or a harness file (may be repeated)."
 )
 @click.option(
     "--task", multiple=True, metavar="GLOB", help="Only these tasks (may be repeated; default: all)."
 )
+@traits_options
 @click.option(
     "-k", "--attempts", type=int, default=1, metavar="N", show_default=True, help="Attempts at every task."
 )
 @click.option(
     "-j", "--jobs", type=int, default=1, metavar="N", show_default=True, help="Trials at the same time."
 )
-@click.option("--sandbox", metavar="S", default="host", show_default=True, help="Where trials run.")
+@click.option(
+    "--sandbox",
+    metavar="S",
+    default="auto",
+    show_default=True,
+    help="Where trials run: auto (bwrap where it works, else host), host, bwrap, docker[:IMAGE], …",
+)
 @click.option("--name", metavar="NAME", help="A name for the run, to be used in place of its id.")
 @click.option(
     "--seed", type=int, default=0, metavar="N", show_default=True, help="Seed of the values that tasks draw."
@@ -138,7 +146,8 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
         wall_seconds=flags["timeout"], output_bytes=flags["output_limit"], memory_bytes=flags["memory_limit"]
     )
     request = RunRequest(
-        dataset=flags["dataset"], harnesses=list(flags["harness"]), tasks=list(flags["task"]),
+        dataset=flags["dataset"], harnesses=list(flags["harness"]),
+        tasks=selectors(flags["task"], flags["tag"], flags["difficulty"]),
         attempts=flags["attempts"], jobs=flags["jobs"], sandbox=flags["sandbox"], name=flags["name"],
         seed=flags["seed"], retries=flags["retries"], limits=limits,
     )  # fmt: skip
@@ -155,6 +164,8 @@ def _plan(request: RunRequest) -> Plan:
         if request.name is not None:
             check_unused(store, request.name)
         plan = make_plan(store, request)
+    if plan.request.sandbox != request.sandbox:
+        note(f"sandbox: {plan.request.sandbox} (`hemra sandbox list` shows what it enforces)")
     for warning in plan.warnings:
         note(f"warning: {warning}")
     return plan

@@ -33,9 +33,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Store and inputs": {
         "log": Entry("hemra.cli.log", "log", "Read, check, seal and carry the event log."),
-        "task": Entry("hemra.cli.task", "task", "List, show and validate tasks."),
+        "task": Entry("hemra.cli.task", "task", "Make, list, show, validate and check tasks."),
         "dataset": Entry("hemra.cli.dataset", "dataset", "Pin, list and show datasets."),
         "harness": Entry("hemra.cli.harness", "harness", "List and show harnesses."),
+        "sandbox": Entry("hemra.cli.sandbox", "sandbox", "Show what sandboxes enforce on this machine, by trying."),
         "doctor": Entry("hemra.cli.doctor", "doctor", "Check this machine and the store, with remedies."),
     },
 }  # fmt: skip

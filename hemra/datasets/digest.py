@@ -2,13 +2,14 @@
 
     file      SHA-256 of the content, followed by "+x" where the owner may execute it
     task      SHA-256 over "hemra.task/1\\n" and a line "<file digest>  <path>\\n" for every file, by path
-    scorer    SHA-256 over the contract's name, "\\n", and the bytes of verifier.py
+    scorer    SHA-256 over the contract's name, "\\n", and the bytes of verifier.py; then, where these name the
+              package `hemra_verifier`, "\\n" and the digest of that package
     dataset   SHA-256 over "hemra.dataset/1\\n" and a line "<task digest>  <task id>\\n" for every task, by id
 
 What does not count (and is therefore never copied into a workspace):
 
     anywhere             `__pycache__`, `*.pyc`, `.DS_Store`, editor backups (`*~`, `.*.swp`, `.#*`, `#*#`)
-    outside `fixture/`   `README.md` at the task's root, and every name that begins with a dot
+    outside `fixture/`   `README.md` and `checks/` at the task's root, and every name that begins with a dot
 
 Inside `fixture/` names with a dot count: an agent can see them.
 """
@@ -24,21 +25,27 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hemra.errors import UsageError
+from hemra.scoring.beside import beside, kit_digest
 
 #: The name and version of what a verifier is given and must give back; part of every scorer digest.
 CONTRACT = "hemra.verifier/1"
 
+#: The folder whose content is copied into a workspace, where task.yaml names no other.
+FIXTURE = "fixture"
+#: Programs that try the verifier; they never reach a trial, and changing them changes no verdict.
+CHECKS = "checks"
 _NEVER = re.compile(r"__pycache__|.*\.pyc|\.DS_Store|.*~|\..*\.sw[a-p]|\.#.*|#.*#")
 
 
-def counts(path: str) -> bool:
-    """Whether the file or folder at `path` (POSIX, below the task's folder) is part of the task."""
+def counts(path: str, fixture: str = FIXTURE) -> bool:
+    """Whether the file or folder at `path` (POSIX, below the task's folder) is part of the task, whose fixture is
+    the folder `fixture`."""
     parts = path.split("/")
     if any(_NEVER.fullmatch(part) for part in parts):
         return False
-    if parts[0] == "fixture":
+    if path == fixture or path.startswith(f"{fixture}/"):
         return True
-    return path != "README.md" and not any(part.startswith(".") for part in parts)
+    return path != "README.md" and parts[0] != CHECKS and not any(part.startswith(".") for part in parts)
 
 
 def file_digest(content: bytes, executable: bool) -> str:
@@ -54,7 +61,7 @@ def digest_of(path: Path) -> str:
     return content + ("+x" if executable else "")
 
 
-def task_files(folder: Path) -> dict[str, str]:
+def task_files(folder: Path, fixture: str = FIXTURE) -> dict[str, str]:
     """Digest by path of every file of the task in `folder` that counts, in the order of the paths.
 
     Raises UsageError for a link, a special file, a name that is not valid NFC Unicode, and for two
@@ -62,7 +69,7 @@ def task_files(folder: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     folded: dict[str, str] = {}
-    for path in sorted(_walk(folder, "")):
+    for path in sorted(_walk(folder, "", fixture)):
         other = folded.setdefault(path.casefold(), path)
         if other != path:
             raise UsageError(f"{folder}: {other} and {path} differ in case only; rename one of them")
@@ -73,16 +80,16 @@ def task_files(folder: Path) -> dict[str, str]:
     return found
 
 
-def _walk(folder: Path, prefix: str) -> Iterator[str]:
+def _walk(folder: Path, prefix: str, fixture: str) -> Iterator[str]:
     for entry in entries_of(folder / prefix):
         path = f"{prefix}/{entry.name}" if prefix else entry.name
-        if not counts(path):
+        if not counts(path, fixture):
             continue
         check_name(entry.name, folder / path)
         if entry.is_symlink():
             raise UsageError(f"{folder / path}: is a link; a task must hold the file itself")
         if entry.is_dir():
-            yield from _walk(folder, path)
+            yield from _walk(folder, path, fixture)
         elif entry.is_file():
             yield path
         else:
@@ -117,8 +124,11 @@ def dataset_digest(tasks: Iterable[tuple[str, str]]) -> str:
 
 
 def scorer_digest(verifier: bytes) -> str:
-    """The digest of a scorer: the contract that it follows and its own bytes."""
-    return hashlib.sha256(f"{CONTRACT}\n".encode() + verifier).hexdigest()
+    """The digest of a scorer: the contract that it follows, its own bytes and those that it is given beside it."""
+    total = hashlib.sha256(f"{CONTRACT}\n".encode() + verifier)
+    if beside(verifier):
+        total.update(f"\n{kit_digest()}".encode())
+    return total.hexdigest()
 
 
 def _over(name: str, pairs: Iterable[tuple[str, str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,8 @@ from hemra.datasets.digest import (
     task_digest,
     task_files,
 )
-from hemra.datasets.model import BUNDLED, Dataset, SuiteSpec, Task, TaskSpec
+from hemra.datasets.model import BUNDLED, Dataset, SelectionSpec, SuiteSpec, Task, TaskSpec
+from hemra.datasets.selection import chosen
 from hemra.datasets.yamlfile import read_yaml
 from hemra.errors import NotFound, UsageError
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 BUNDLED_NAME = "hermes"
 SUITE_FILE = "suite.yaml"
+#: The folder of a dataset with its suites: selections of its tasks under names of their own.
+SUITES = "_suites"
 TASK_FILE = "task.yaml"
-REQUIRED = ("task.yaml", "instruction.md", "verifier.py")
 _MAX_ID_BYTES = 200
 
 
@@ -45,7 +46,8 @@ def bundled_root() -> Path:
 
 
 def load_dataset(ref: str, store: Store | None = None) -> Dataset:
-    """The dataset that `ref` names: `hermes` (bundled), a folder, or a name pinned in `store`.
+    """The dataset that `ref` names: `hermes` (bundled) or a selection from it (`smoke`, …), a folder, the file of a
+    suite in one, or a name pinned in `store`.
 
     A `ref` with a path separator or a leading dot is always a folder. Raises NotFound for an unknown
     one and UsageError that lists everything wrong with its tasks.
@@ -54,11 +56,42 @@ def load_dataset(ref: str, store: Store | None = None) -> Dataset:
     folder = Path(ref).expanduser()
     if ref == BUNDLED_NAME:
         return load_folder(bundled_root())
+    if not looks_like_path and (suite := bundled_root() / SUITES / f"{ref}.yaml").is_file():
+        return load_suite(suite)
     if folder.is_dir():
         return load_folder(folder)
+    if folder.is_file() and folder.suffix == ".yaml":
+        return load_suite(folder)
     if looks_like_path:
         raise NotFound(f"no folder {ref}; --dataset takes a name or the path of a folder with tasks")
     return _load_pinned(ref, store)
+
+
+def bundled_names() -> list[str]:
+    """The names of the bundled suite and of the selections from it."""
+    return [BUNDLED_NAME, *sorted(path.stem for path in (bundled_root() / SUITES).glob("*.yaml"))]
+
+
+def load_suite(file: Path) -> Dataset:
+    """The selection from a dataset that `<dataset>/_suites/NAME.yaml` describes, as a dataset of its own."""
+    file = file.expanduser().absolute()
+    spec = read_yaml(file, SelectionSpec)
+    if file.parent.name != SUITES:
+        raise UsageError(f"{file}: a suite is a file in the folder {SUITES}/ of a dataset")
+    if spec.name != file.stem:
+        raise UsageError(f"{file}: its name {spec.name!r} must be that of the file, {file.stem!r}")
+    whole = load_folder(file.parent.parent)
+    tasks, idle = chosen(whole.tasks, spec.selectors())
+    left_out, idle_too = chosen(whole.tasks, spec.without) if spec.without else ([], [])
+    if idle or idle_too:
+        raise UsageError(f"{file}: no task matches {', '.join(map(repr, [*idle, *idle_too]))}")
+    tasks = [task for task in tasks if task not in left_out]
+    if not tasks:
+        raise UsageError(f"{file}: it chooses no task")
+    source = BUNDLED if whole.source == BUNDLED else str(file)
+    return Dataset(
+        spec.name, whole.root, tuple(tasks), dataset_digest((t.id, t.digest) for t in tasks), source
+    )
 
 
 def _load_pinned(name: str, store: Store | None) -> Dataset:
@@ -67,9 +100,9 @@ def _load_pinned(name: str, store: Store | None) -> Dataset:
     pins = newest_pins(store) if store is not None else {}
     sources = [source for known, source in pins if known == name]
     if not sources:
-        known = ", ".join(sorted({BUNDLED_NAME, *(known for known, _ in pins)}))
+        known = ", ".join(sorted({*bundled_names(), *(known for known, _ in pins)}))
         raise NotFound(f"no dataset {name!r}: neither a pinned name ({known}) nor a folder here")
-    there = [source for source in sources if Path(source).is_dir()]
+    there = [source for source in sources if Path(source).exists()]
     if len(there) > 1:
         raise UsageError(
             f"{len(there)} folders are pinned under the name {name!r} ({', '.join(there)}); "
@@ -79,7 +112,7 @@ def _load_pinned(name: str, store: Store | None) -> Dataset:
         raise NotFound(
             f"dataset {name!r} was pinned from {sources[-1]}, which is gone; give its folder instead"
         )
-    return load_folder(Path(there[0]))
+    return load_dataset(str(Path(there[0])), store)
 
 
 def load_folder(root: Path) -> Dataset:
@@ -121,9 +154,9 @@ def is_bundled(root: Path) -> bool:
 def dataset_name(root: Path) -> str:
     """The name of the dataset in `root`. Raises UsageError where it would take the bundled suite's."""
     name = suite_name(root)
-    if name == BUNDLED_NAME and not is_bundled(root):
+    if name in bundled_names() and not is_bundled(root):
         raise UsageError(
-            f"{root}: the name {BUNDLED_NAME!r} is the bundled suite's; give this dataset another with a line "
+            f"{root}: the name {name!r} is the bundled suite's; give this dataset another with a line "
             f"`name: …` in {root / SUITE_FILE}"
         )
     return name
@@ -158,27 +191,33 @@ def load_task(folder: Path, root: Path) -> Task:
     """Load and check one task. Its id must end in its path below `root`. Raises UsageError."""
     spec = read_yaml(folder / TASK_FILE, TaskSpec)
     _check_id(spec.id, folder, root)
-    files = task_files(folder)
-    missing = [name for name in REQUIRED if name not in files]
+    files = task_files(folder, spec.fixture.rstrip("/"))
+    needed = [TASK_FILE, spec.instruction, spec.verifier.file, *([spec.world] if spec.world else [])]
+    missing = [name for name in needed if name not in files]
     if missing:
         raise UsageError(f"{folder}: lacks {', '.join(missing)}")
-    verifier = (folder / "verifier.py").read_bytes()
+    verifier = (folder / spec.verifier.file).read_bytes()
     return Task(spec.id, folder, spec, task_digest(files), scorer_digest(verifier), files)
 
 
-def _check_id(task_id: str, folder: Path, root: Path) -> None:
-    where = f"{folder / TASK_FILE}: id: {task_id!r}"
-    parts = task_id.split("/")
-    check_name(task_id.replace("/", ""), folder / TASK_FILE)
+def check_id(task_id: str, where: str) -> None:
+    """Refuse (UsageError, beginning with `where`) an id that is malformed or too long."""
+    check_name(task_id.replace("/", ""), Path(where))
     if len(task_id.encode()) > _MAX_ID_BYTES:
         raise UsageError(f"{where} is longer than {_MAX_ID_BYTES} bytes")
-    for part in parts:
+    for part in task_id.split("/"):
         if not part or part != part.strip() or part.startswith((".", "_")) or set(part) & set("*?[]"):
             raise UsageError(
                 f"{where} is malformed: its parts are separated by one /, are not empty, do not begin "
                 "with . or _, have no blank at either end and none of * ? [ ]"
             )
-    below = folder.relative_to(root).parts
+
+
+def _check_id(task_id: str, folder: Path, root: Path) -> None:
+    where = f"{folder / TASK_FILE}: id: {task_id!r}"
+    check_name(task_id.replace("/", ""), folder / TASK_FILE)
+    check_id(task_id, where)
+    parts, below = task_id.split("/"), folder.relative_to(root).parts
     if below and parts[-len(below) :] != list(below):
         raise UsageError(f"{where} does not end in the task's path below the dataset, {'/'.join(below)!r}")
 
@@ -194,31 +233,15 @@ def duplicates(tasks: Iterable[Task]) -> list[str]:
     return lines
 
 
-def select(dataset: Dataset, globs: Sequence[str]) -> list[Task]:
-    """The tasks that match any of `globs` (none given: all), in the dataset's order.
+def select(dataset: Dataset, selectors: Sequence[str]) -> list[Task]:
+    """The tasks that `selectors` choose (none given: all), in the dataset's order; see `selection`.
 
     A glob is matched against whole ids and categories; only one that matches none of them is matched
     against the last component. So `t01*` is all of `t01_terminal_smoke/`, and `t01_echo` is one task.
-    Raises UsageError naming each glob that matches nothing.
+    Raises UsageError naming each selector that fits nothing, or when no task fits all kinds of them.
     """
-    ids = [task.id for task in dataset.tasks]
-    empty = [glob for glob in globs if not matching(ids, [glob])]
-    if empty:
-        names = ", ".join(repr(glob) for glob in empty)
+    tasks, idle = chosen(dataset.tasks, selectors)
+    if idle or (selectors and not tasks):
+        names = ", ".join(repr(each) for each in idle) or "all of " + ", ".join(map(repr, selectors))
         raise UsageError(f"no task of dataset {dataset.name!r} matches {names}; `hemra task list` shows them")
-    chosen = matching(ids, globs)
-    return [task for task in dataset.tasks if task.id in chosen]
-
-
-def matching(ids: Iterable[str], globs: Sequence[str]) -> set[str]:
-    """Those of `ids` that any of `globs` chooses (none given: all)."""
-    known = list(ids)
-    if not globs:
-        return set(known)
-    return set().union(*(_matching(known, unicodedata.normalize("NFC", glob)) for glob in globs))
-
-
-def _matching(ids: Sequence[str], glob: str) -> set[str]:
-    """Whole ids and categories first; only a glob that matches none of them is matched against last parts."""
-    whole = {i for i in ids if any(fnmatch.fnmatchcase(n, glob) for n in (i, i.rpartition("/")[0]))}
-    return whole or {i for i in ids if fnmatch.fnmatchcase(i.rpartition("/")[2], glob)}
+    return tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,10 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=7 * 24 * 3600)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Tools = tuple[Text, ...]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+#: A relative path in the task's folder; a slash at its end changes nothing.
+PathInTask = Annotated[str, msgspec.Meta(pattern=r"^[\w-][\w.-]*(?:/[\w-][\w.-]*)*/?$", max_length=200)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 
 
 class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -30,6 +34,7 @@ class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     file_size_mb: Count | None = None
     workspace_mb: Count | None = None
     output_mb: Count | None = None
+    cpu_seconds: Seconds | None = None
 
     def as_limits(self) -> Limits:
         """The same limits in the units of the event log (seconds, bytes, counts)."""
@@ -39,6 +44,7 @@ class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
 
         return Limits(
             wall_seconds=self.wall_seconds,
+            cpu_seconds=self.cpu_seconds,
             output_bytes=in_bytes(self.output_mb),
             memory_bytes=in_bytes(self.memory_mb),
             processes=self.processes,
@@ -59,16 +65,47 @@ class Sampling(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
 
 
 class VerifierSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """How `verifier.py` is run."""
+    """How the verifier is run: `entry` is FILE:FUNCTION, the file a path in the task's folder."""
 
+    entry: Annotated[str, msgspec.Meta(pattern=r"^(?:[\w-]+/)*[\w-]+\.py:[A-Za-z_]\w*$")] = (
+        "verifier.py:verify"
+    )
     timeout_seconds: Seconds = 30.0
+
+    @property
+    def file(self) -> str:
+        """The file of `entry`."""
+        return self.entry.partition(":")[0]
+
+
+class WebService(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The mock web of a trial: a folder of the task with pages and, if any, `routes.yaml`."""
+
+    corpus: PathInTask = "web"
+
+
+class Services(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What is started beside a trial for it alone."""
+
+    web: WebService | None = None
+
+
+class Variant(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """One way in which the task is asked; the seed draws which. `values` go to prepare() by name."""
+
+    name: Text
+    values: dict[Name, Any]
 
 
 class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The content of `task.yaml`.
 
+    `instruction` is a file of the task's folder, `fixture` the folder that is copied into the workspace.
     `absent_files` are paths that the instruction names although they are not there at the start (they
-    may hold placeholders); that they are absent is checked at every preparation.
+    may hold placeholders); that they are absent is checked at every preparation. `allow_injection` names
+    fixture files whose text may look like an instruction to the agent. `world` is a program of the task
+    that is started in the sandbox before the harness. `latency_ms` is asked of the harness for calls of a tool.
+    `sandbox` is where the task is to be run unless the run says otherwise, as `--sandbox` takes it.
     """
 
     id: Text
@@ -78,8 +115,16 @@ class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     tags: Tools = ()
     allowed_tools: Tools = ()
     forbidden_tools: Tools = ()
+    instruction: PathInTask = "instruction.md"
+    fixture: PathInTask = "fixture"
+    allow_injection: Tools = ()
     absent_files: Tools = ()
+    world: PathInTask | None = None
+    services: Services = Services()
+    latency_ms: dict[Text, Milliseconds] = {}
+    variants: tuple[Variant, ...] = ()
     network: Literal["none", "mock", "full"] = "none"
+    sandbox: Text | None = None
     limits: TaskLimits = TaskLimits()
     sampling: Sampling = Sampling()
     verifier: VerifierSpec = VerifierSpec()
@@ -90,6 +135,26 @@ class SuiteSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only
 
     name: Text
     title: str = ""
+
+
+class SelectionSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The content of `_suites/NAME.yaml`: which tasks of the dataset are in the suite. A task is in it when it fits
+    one entry of every list that is given, and none of `without`."""
+
+    name: Text
+    title: str = ""
+    tasks: Tools = ()
+    tags: Tools = ()
+    difficulty: tuple[Literal[1, 2, 3], ...] = ()
+    without: Tools = ()
+
+    def selectors(self) -> list[str]:
+        """The same as selectors (see `selection`)."""
+        return [
+            *self.tasks,
+            *(f"tag:{tag}" for tag in self.tags),
+            *(f"difficulty:{n}" for n in self.difficulty),
+        ]
 
 
 @dataclass(frozen=True)
@@ -106,6 +171,11 @@ class Task:
     digest: str
     scorer_digest: str
     files: dict[str, str]
+
+    @property
+    def fixture(self) -> str:
+        """The folder that is copied into the workspace, with a slash at its end."""
+        return self.spec.fixture.rstrip("/") + "/"
 
     @property
     def category(self) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eventlog.schemas.runs import DatasetPinned, PinnedTask
-from hemra.datasets.load import matching
 from hemra.datasets.model import Dataset, Task
+from hemra.datasets.selection import is_trait, matching
 from hemra.errors import DatasetChanged
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ def check_pinned(
 
 
 def _removed(pinned: DatasetPinned, dataset: Dataset, globs: Sequence[str]) -> Iterator[str]:
-    """One phrase for every pinned task that `globs` would choose and that is not there any more."""
+    """One phrase for every pinned task that `globs` would choose and that is not there any more. What tags a
+    removed task had is not known, so nothing is said where tags or difficulty choose."""
+    if any(map(is_trait, globs)):
+        return
     there = {task.id for task in dataset.tasks}
     wanted = matching((task.id for task in pinned.tasks), globs)
     yield from (f"task {task_id!r} was removed since" for task_id in sorted(wanted - there))

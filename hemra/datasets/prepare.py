@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hemra.datasets.model import Task
+from hemra.datasets.model import Task, Variant
 from hemra.datasets.taskcode import run_task_code
 from hemra.errors import DatasetChanged, HemraError
 
@@ -24,7 +24,6 @@ TIMEOUT_SECONDS = 30.0
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 #: Seconds since the epoch given to every file (2024-01-01T00:00:00Z), so that two preparations are equal.
 _TIME = 1_704_067_200
-_FIXTURE = "fixture/"
 
 T = TypeVar("T")
 
@@ -38,7 +37,7 @@ class Prepared:
 
 
 def prepare(task: Task, workspace: Path, seed: int) -> Prepared:
-    """Fill `workspace` (made when absent, else empty) for one trial.
+    """Fill `workspace` (made when absent, else empty) for one trial that needs no service and no world.
 
     Raises DatasetChanged when a file is not as it was when the task was loaded, HemraError when
     prepare.py fails, a placeholder has no value, or a file that must be absent is there; OSError
@@ -49,9 +48,25 @@ def prepare(task: Task, workspace: Path, seed: int) -> Prepared:
 
 async def prepare_async(task: Task, workspace: Path, seed: int) -> Prepared:
     """As `prepare`, for callers that have an event loop."""
+    values = await draw(task, workspace, seed)
+    return await tell(task, workspace, values)
+
+
+async def draw(task: Task, workspace: Path, seed: int) -> dict[str, Any]:
+    """The first half of preparing: the workspace filled, and the values drawn for it."""
     await asyncio.to_thread(_copy_fixture, task, workspace)
-    values = await _draw(task, workspace, seed) if "prepare.py" in task.files else {}
-    instruction = _fill(_text(task, "instruction.md"), values, f"{task.id}: instruction.md").strip()
+    chosen = variant_of(task, seed)
+    values: dict[str, Any] = {} if chosen is None else dict(chosen.values)
+    if "prepare.py" in task.files:
+        values |= await _drawn(task, workspace, seed, values)
+    return values if chosen is None else values | {"variant": chosen.name}
+
+
+async def tell(task: Task, workspace: Path, values: dict[str, Any]) -> Prepared:
+    """The second half, once every value is known: the instruction filled, and what is absent checked."""
+    instruction = _fill(
+        _text(task, task.spec.instruction), values, f"{task.id}: {task.spec.instruction}"
+    ).strip()
     for pattern in task.spec.absent_files:
         path = _fill(pattern, values, f"{task.id}: absent_files")
         if os.path.lexists(workspace / path):
@@ -60,17 +75,30 @@ async def prepare_async(task: Task, workspace: Path, seed: int) -> Prepared:
     return Prepared(instruction, values)
 
 
+def variant_of(task: Task, seed: int) -> Variant | None:
+    """The variant that the seed draws, or None for a task that has none."""
+    if not task.spec.variants:
+        return None
+    digest = hashlib.sha256(f"{task.id}\0{seed}".encode()).digest()
+    return task.spec.variants[int.from_bytes(digest[:8]) % len(task.spec.variants)]
+
+
 def never_filled(task: Task) -> list[str]:
-    """A line for each placeholder of a task that has no prepare.py, and so no value for it. DatasetChanged when
-    a file is not as it was when the task was loaded."""
-    if "prepare.py" in task.files:
+    """A line for each placeholder of a task that nothing can give a value. DatasetChanged when a file is not as it
+    was when the task was loaded."""
+    if "prepare.py" in task.files or task.spec.world:
         return []
+    known = {"web"} if task.spec.services.web else set()
+    if task.spec.variants:
+        known |= {"variant"} | set.intersection(*(set(variant.values) for variant in task.spec.variants))
     found = []
     for where, text in [
-        ("instruction.md", _text(task, "instruction.md")),
+        (task.spec.instruction, _text(task, task.spec.instruction)),
         *(("absent_files", pattern) for pattern in task.spec.absent_files),
     ]:
         for name in dict.fromkeys(PLACEHOLDER.findall(text)):
+            if name in known:
+                continue
             found.append(
                 f"task {task.id}: {where}: placeholder {{{{{name}}}}} has no value: no prepare.py draws one"
             )
@@ -100,9 +128,10 @@ def _copy_fixture(task: Task, workspace: Path) -> None:
     workspace.mkdir(parents=True, exist_ok=True)
     if any(workspace.iterdir()):
         raise HemraError(f"workspace {workspace} is not empty; a trial must start in an empty one")
+    fixture = task.fixture
     for path, digest in task.files.items():
-        if path.startswith(_FIXTURE):
-            target = workspace / path.removeprefix(_FIXTURE)
+        if path.startswith(fixture):
+            target = workspace / path.removeprefix(fixture)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(pinned_bytes(task, path))
             target.chmod(0o755 if digest.endswith("+x") else 0o644)
@@ -111,9 +140,9 @@ def _copy_fixture(task: Task, workspace: Path) -> None:
             Path(folder, name).chmod(0o755)
 
 
-async def _draw(task: Task, workspace: Path, seed: int) -> dict[str, Any]:
-    source = pinned_bytes(task, "prepare.py")
-    ran = await run_task_code(source, "prepare.py:prepare", workspace, seed, timeout_s=TIMEOUT_SECONDS)
+async def _drawn(task: Task, workspace: Path, seed: int, chosen: dict[str, Any]) -> dict[str, Any]:
+    source, entry = pinned_bytes(task, "prepare.py"), "prepare.py:prepare"
+    ran = await run_task_code(source, entry, workspace, seed, timeout_s=TIMEOUT_SECONDS, named=chosen)
     if ran.error:
         raise HemraError(f"task {task.id!r}: prepare.py {ran.error} (seed {seed})")
     if not isinstance(ran.value, dict):

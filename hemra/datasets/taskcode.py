@@ -11,17 +11,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hemra.errors import NotFound
 from hemra.sandboxes.base import MARKER, ExecSpec
+from hemra.sandboxes.enclosed import enclosed
 from hemra.sandboxes.launched import Exited, Launched, Started, StartFailed
 from hemra.sandboxes.leftovers import end_marked, end_orphans, marked
 from hemra.sandboxes.pipes import ByteSource
 from hemra.sandboxes.scratch import private_folder
+from hemra.sandboxes.starter import HostStarter
 
 CHILD = Path(__file__).with_name("taskcode_child.py")
 #: Bytes of the result, and of everything printed, that are accepted.
@@ -73,46 +78,110 @@ class _Collector:
 
 
 async def run_task_code(
-    source: bytes, target: str, workspace: Path, argument: Any, *, timeout_s: float
+    source: bytes,
+    target: str,
+    workspace: Path,
+    argument: Any,
+    *,
+    timeout_s: float,
+    named: Mapping[str, Any] | None = None,
+    beside: Mapping[str, bytes] | None = None,
+    also: Sequence[Path] = (),
 ) -> Ran:
     """Call `target` ("file.py:function") of the Python code `source` as `function(workspace, argument)`.
 
-    `argument` is anything JSON can hold (bytes excepted). Never raises for what the code does; SandboxError or
-    OSError when the process cannot be started.
+    `argument`, and further arguments by name (`named`), are anything JSON can hold (bytes excepted). `beside`
+    are modules that it may import, content by path. Neither the code nor the arguments can be read on disk once
+    the function runs. `also` are more folders that it may look into. Never raises for what the code does;
+    SandboxError or OSError when the process cannot be started.
     """
+    ran = await _run_calls(source, target, [(workspace, argument)], timeout_s, named, beside, also)
+    return ran if ran.error else _one(ran, ran.value[0])
+
+
+async def run_task_code_often(
+    source: bytes,
+    target: str,
+    calls: Sequence[tuple[Path, Any]],
+    *,
+    timeout_s: float,
+    beside: Mapping[str, bytes] | None = None,
+    also: Sequence[Path] = (),
+) -> list[Ran]:
+    """As `run_task_code`, for several (workspace, argument), one after the other in one process: for trying a
+    task's code, where a process each would take too long. `timeout_s` is for all; what ends the process ends all.
+    """
+    ran = await _run_calls(source, target, calls, timeout_s, None, beside, also)
+    return [ran] * len(calls) if ran.error else [_one(ran, outcome) for outcome in ran.value]
+
+
+def _one(ran: Ran, outcome: Any) -> Ran:
+    """One call's part of what a process gave."""
+    value, error = _unpacked(outcome)
+    return replace(ran, value=value, error=error, text=json.dumps(outcome))
+
+
+async def _run_calls(
+    source: bytes,
+    target: str,
+    calls: Sequence[tuple[Path, Any]],
+    timeout_s: float,
+    named: Mapping[str, Any] | None,
+    beside: Mapping[str, bytes] | None,
+    also: Sequence[Path] = (),
+) -> Ran:
     filename, _, function = target.partition(":")
     with private_folder(PURPOSE) as folder:
-        (folder / filename).write_bytes(source)
+        for name, content in {filename: source, **(beside or {})}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
         job = {
             "file": str(folder / filename),
             "function": function,
-            "workspace": str(workspace.absolute()),
-            "argument": argument,
+            "calls": [(str(workspace.absolute()), argument) for workspace, argument in calls],
+            "named": dict(named or {}),
+            "modules": str(folder) if beside else None,
             "file_bytes": MAX_FILE,
             "memory_bytes": MAX_MEMORY,
             "backstop_s": timeout_s + _BACKSTOP_S,
         }
         (folder / "job.json").write_text(json.dumps(job), encoding="ascii")
-        return await _run(folder, timeout_s)
+        ran = await _run(folder, [*(workspace for workspace, _ in calls), *also], timeout_s)
+        if ran.error is None and not (isinstance(ran.value, list) and len(ran.value) == len(calls)):
+            return replace(ran, value=None, error="gave a result that is not of this process")
+        return ran
 
 
-async def _run(folder: Path, timeout_s: float) -> Ran:
+async def _run(folder: Path, open_to: Sequence[Path], timeout_s: float) -> Ran:
+    """The process, in namespaces of its own where that is possible: it may run what a harness left behind."""
     started = time.monotonic_ns()
     reading, writing = os.pipe()
     source = ByteSource(reading)
     try:
         environment = _environment(folder)
         argv = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(CHILD), "job.json", str(writing)]
-        spec = ExecSpec(argv=argv, env=environment, cwd=str(folder), grace_seconds=0)
+        closed = enclosed(argv, writable=[folder, *open_to], readable=[CHILD], hidden=_hidden(), cwd=folder)
+        spec = ExecSpec(argv=closed or argv, env=environment, cwd=str(folder), grace_seconds=0)
         try:
-            program = await Launched.start(spec, pass_fds=(writing,))
+            program = await Launched.start(spec, starter=HostStarter(pass_fds=(writing,)))
         except StartFailed as error:
             raise OSError(str(error)) from error
         finally:
             os.close(writing)
-        return await _Watch(program, source, environment[MARKER], timeout_s).to_its_end(started)
+        watch = _Watch(program, source, environment[MARKER], timeout_s, enclosed=closed is not None)
+        return await watch.to_its_end(started)
     finally:
         source.close()
+
+
+def _hidden() -> list[Path]:
+    """In an installed package the bundled tasks lie where Python itself does."""
+    from hemra.datasets.load import bundled_root
+
+    try:
+        return [bundled_root()]
+    except NotFound:
+        return []
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -124,10 +193,13 @@ def _environment(folder: Path) -> dict[str, str]:
 class _Watch:
     """One process of task code, from its start until nothing of it is left."""
 
-    def __init__(self, program: Launched, source: ByteSource, token: str, timeout_s: float) -> None:
+    def __init__(
+        self, program: Launched, source: ByteSource, token: str, timeout_s: float, *, enclosed: bool
+    ) -> None:
         self._program = program
         self._token = token
         self._timeout_s = timeout_s
+        self._enclosed = enclosed
         self._pid = 0
         self._result, self._printed = _Collector(MAX_RESULT), _Collector(MAX_PRINTED)
         self._reading = [
@@ -155,7 +227,7 @@ class _Watch:
             if isinstance(fact, Started):
                 self._pid = fact.pid
             elif isinstance(fact, Exited):
-                return fact.status
+                return _own_status(fact.status) if self._enclosed else fact.status
         return None
 
     async def _first(self, ending: asyncio.Task[int | None]) -> str | None:
@@ -198,6 +270,12 @@ class _Watch:
         await program.close()
 
 
+def _own_status(status: int) -> int:
+    """The wait status of a command from that of what it was enclosed in."""
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0
+    return code - 128 if code > 128 and code - 128 in signal.valid_signals() else status
+
+
 def _outcome(text: str, status: int | None) -> tuple[Any, str | None]:
     """(value, None) from a whole result, else (None, what went wrong). `status` as by waitpid."""
     if status is None:
@@ -210,6 +288,11 @@ def _outcome(text: str, status: int | None) -> tuple[Any, str | None]:
         outcome = json.loads(text)
     except ValueError:
         return None, "gave a result that is cut or garbled"
+    return _unpacked(outcome)
+
+
+def _unpacked(outcome: Any) -> tuple[Any, str | None]:
+    """(value, None) of what a function returned, else (None, what it raised)."""
     if not isinstance(outcome, dict) or len(outcome.keys() & {"returned", "raised"}) != 1:
         return None, "gave a result that is not of this process"
     if "raised" in outcome:

@@ -12,19 +12,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hemra.datasets import imports
+from hemra.datasets.lints import lints, written_injections
 from hemra.datasets.load import dataset_name, duplicates, load_task, task_folders
 from hemra.datasets.model import Task
-from hemra.datasets.prepare import PLACEHOLDER, Prepared, prepare_async
+from hemra.datasets.prepare import PLACEHOLDER, Prepared
 from hemra.errors import HemraError
 from hemra.sandboxes.scratch import private_folder
 
 ERROR = "error"
 WARNING = "warning"
-MAX_FIXTURE_BYTES = 100 * 1024
-SOLUTION = "solution/solve.py"
-#: Code of the task that is run by itself, and the modules that it is given beside the standard library.
-OWN_CODE = {"verifier.py": (), "prepare.py": (), SOLUTION: ("hemra_protocol",)}
 SEED = 0
 
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -74,51 +70,42 @@ async def validate_async(path: Path) -> list[Finding]:
             findings.append(Finding(folder.relative_to(root.parent).as_posix(), ERROR, str(error)))
             continue
         tasks.append(task)
-        findings += [Finding(task.id, ERROR, text) for text in _static(task)]
-        findings += [finding async for finding in _tried(task)]
+        findings += await check_task_folder(task)
     return findings + [Finding(line.split(":")[0], ERROR, line) for line in duplicates(tasks)]
 
 
-def _static(task: Task) -> Iterator[str]:
-    """What the files alone tell."""
-    if SOLUTION not in task.files:
-        yield f"lacks {SOLUTION}: without a reference solution nobody knows that the task can be solved"
-    for path in task.files:
-        size = (task.path / path).stat().st_size
-        if path.startswith("fixture/") and size > MAX_FIXTURE_BYTES:
-            yield f"{path}: {size} bytes, above {MAX_FIXTURE_BYTES} (write large files in prepare.py)"
-    for path, provided in OWN_CODE.items():
-        if path in task.files:
-            yield from imports.problems((task.path / path).read_bytes(), path, provided=provided)
-    both = set(task.spec.allowed_tools) & set(task.spec.forbidden_tools)
-    if both:
-        yield f"task.yaml: {', '.join(sorted(both))} both allowed and forbidden"
+async def check_task_folder(task: Task) -> list[Finding]:
+    """Findings for one task that was loaded."""
+    findings = [Finding(task.id, ERROR, text) for text in lints(task)]
+    return findings + [finding async for finding in _tried(task)]
 
 
 async def _tried(task: Task) -> AsyncIterator[Finding]:
     """What preparing the task and asking its verifier show."""
-    from hemra.scoring.verifier import score  # scoring builds on datasets; only this check needs the way back
+    from hemra.scoring.gates.stage import Stage  # scoring builds on datasets; only this needs the way back
+    from hemra.scoring.verifier import score
 
-    with private_folder("validate") as folder:
-        workspace, empty = folder / "workspace", folder / "empty"
-        empty.mkdir()
-        try:
-            prepared = await prepare_async(task, workspace, SEED)
-        except HemraError as error:
-            yield Finding(task.id, ERROR, str(error))
-            return
-        for name in _promised(task, prepared, workspace):
-            yield Finding(
-                task.id,
-                WARNING,
-                f"instruction.md speaks of `{name}`, which neither fixture/ nor prepare.py makes "
-                "(list it under absent_files if it is not to be there)",
-            )
-        verdict = await score(task, empty, _blank_trace(task, prepared, empty))
-        if verdict.status == "VERIFIER_ERROR":
-            yield Finding(task.id, ERROR, f"verifier.py, asked about an empty workspace: {verdict.reason}")
-        elif verdict.status == "PASS":
-            yield Finding(task.id, ERROR, "verifier.py passes an empty workspace without any answer")
+    try:
+        async with Stage(task, SEED) as stage:
+            await stage.stop()
+            for name in _promised(task, stage.prepared, stage.workspace):
+                yield Finding(
+                    task.id,
+                    ERROR,
+                    f"{task.spec.instruction} speaks of `{name}`, which neither {task.fixture} nor prepare.py makes "
+                    "(list it under absent_files if it is not to be there at the start)",
+                )
+            for text in written_injections(task, stage.workspace):
+                yield Finding(task.id, ERROR, text)
+            with private_folder("validate") as empty:
+                verdict = await score(task, empty, stage.blank_trace() | {"workspace": str(empty)})
+    except (HemraError, OSError) as error:
+        yield Finding(task.id, ERROR, str(error))
+        return
+    if verdict.status == "VERIFIER_ERROR":
+        yield Finding(task.id, ERROR, f"the verifier, asked about an empty workspace: {verdict.reason}")
+    elif verdict.status == "PASS":
+        yield Finding(task.id, ERROR, "the verifier passes an empty workspace without any answer")
 
 
 def _promised(task: Task, prepared: Prepared, workspace: Path) -> Iterator[str]:
@@ -134,21 +121,3 @@ def _promised(task: Task, prepared: Prepared, workspace: Path) -> Iterator[str]:
 
 def _filled(text: str, prepared: Prepared) -> str:
     return PLACEHOLDER.sub(lambda match: str(prepared.values[match[1]]), text)
-
-
-def _blank_trace(task: Task, prepared: Prepared, workspace: Path) -> dict[str, object]:
-    """The trace of a harness that did nothing at all."""
-    return {
-        "task": task.id,
-        "instruction": prepared.instruction,
-        "values": prepared.values,
-        "seed": SEED,
-        "messages": [],
-        "final": None,
-        "tools_recorded": True,
-        "tool_calls": [],
-        "exit_code": 0,
-        "outcome": "completed",
-        "home": str(workspace),
-        "workspace": str(workspace),
-    }

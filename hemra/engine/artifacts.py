@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import orjson
 
 from eventlog.schemas.conversation import ArtifactStored
-from hemra.engine.changes import Snapshot, difference, read_file, snapshot, worth_keeping
+from hemra.engine.changes import difference, large_digests, read_file, worth_keeping
+from hemra.sandboxes.base import Snapshot
+from hemra.sandboxes.files import snapshot
 from hemra.secrets import Redactor
 
 if TYPE_CHECKING:
@@ -23,13 +25,14 @@ def printable(path: str) -> str:
 
 
 def store_changes(
-    workspace: str, before: Snapshot, blobs: BlobStore, redactor: Redactor
+    workspace: str, before: Snapshot, blobs: BlobStore, redactor: Redactor, *, after: Snapshot | None = None
 ) -> list[ArtifactStored]:
-    """Keep what changed since `before` (blocking); the events that name it, secrets removed.
+    """Keep what changed from `before` to `after`, by default what is there now (blocking); the events that name
+    it, secrets removed.
 
     OSError when the disk refuses. A workspace without changes gives nothing.
     """
-    changes = difference(before, snapshot(workspace))
+    changes = difference(before, snapshot(workspace) if after is None else after)
     if not (changes.added or changes.changed or changes.deleted):
         return []
     stored: list[ArtifactStored] = []
@@ -41,7 +44,7 @@ def store_changes(
         ref = blobs.put(redactor.clean_bytes(content))
         stored.append(ArtifactStored(name=f"workspace/{printable(path)}", blob=ref.digest, size=ref.size))
         kept.add(path)
-    document = changes.listing(kept)
+    document = changes.listing(kept, large_digests(workspace, changes))
     for name in ("added", "changed", "deleted"):
         for entry in document[name]:
             entry["path"] = redactor.clean_text(printable(entry["path"]))

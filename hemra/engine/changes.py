@@ -7,68 +7,26 @@ Links are recorded and never followed; pipes, sockets and devices are listed and
 
 from __future__ import annotations
 
+import hashlib
 import os
-import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from hemra.sandboxes.base import Entry, SandboxError, Snapshot
+from hemra.sandboxes.files import open_beneath, read_beneath, snapshot
+
+__all__ = ["Changes", "difference", "digest_of", "read_file", "snapshot", "worth_keeping"]
 
 #: A larger file is listed and not kept. Bytes.
 LARGEST_KEPT = 1 << 20
 #: All kept files of a try together. Bytes.
 MOST_KEPT = 16 << 20
 MOST_FILES = 200
+#: Of larger files this much is read for their digests. Bytes.
+MOST_DIGESTED = 1 << 30
 #: Entries of the listing; the rest is counted.
 MOST_LISTED = 5_000
-
-_KINDS = {stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFDIR: "folder"}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One path of a workspace. `mark` changes whenever its content may have changed."""
-
-    kind: str
-    size: int
-    mark: tuple[int, ...]
-
-
-#: Relative path -> entry. Folders are entries too: an empty one may be what a task asks for.
-Snapshot = dict[str, Entry]
-
-
-def _entry(status: os.stat_result) -> Entry:
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special")
-    if kind == "folder":
-        return Entry(kind, 0, ())
-    mark = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return Entry(kind, status.st_size, mark)
-
-
-def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    waiting = [(folder, prefix)]
-    while waiting:
-        here, before = waiting.pop()
-        try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-        except OSError:
-            continue  # a folder made unreadable: itself it is listed by its parent
-        for entry in entries:
-            path = before + entry.name
-            yield path, entry
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, path + "/"))
-
-
-def snapshot(workspace: str) -> Snapshot:
-    """Every path below `workspace`. What vanishes or cannot be read while looking is left out."""
-    found: Snapshot = {}
-    for path, entry in _walk(workspace, ""):
-        try:
-            found[path] = _entry(entry.stat(follow_symlinks=False))
-        except OSError:
-            continue
-    return found
 
 
 @dataclass
@@ -84,8 +42,12 @@ class Changes:
         files = [item for item in (self.added | self.changed).items() if item[1].kind == "file"]
         return sorted(files, key=lambda item: (item[1].size, item[0]))
 
-    def listing(self, kept: set[str]) -> dict[str, Any]:
-        """A JSON document of the changes: per list at most `MOST_LISTED` entries, and how many there are."""
+    def listing(self, kept: set[str], digests: dict[str, str] | None = None) -> dict[str, Any]:
+        """A JSON document of the changes: per list at most `MOST_LISTED` entries, and how many there are.
+
+        `digests` are those of large files, by path.
+        """
+        known = digests or {}
         document: dict[str, Any] = {"schema": "hemra.changes/1"}
         for name in ("added", "changed", "deleted"):
             entries: dict[str, Entry] = getattr(self, name)
@@ -93,6 +55,7 @@ class Changes:
             document[name] = [
                 {"path": path, "kind": entry.kind, "size": entry.size}
                 | ({"kept": path in kept} if name != "deleted" and entry.kind == "file" else {})
+                | ({"digest": known[path]} if name != "deleted" and path in known else {})
                 for path, entry in listed
             ]
             document[f"{name}_total"] = len(entries)
@@ -125,15 +88,44 @@ def worth_keeping(changes: Changes) -> list[str]:
 
 
 def read_file(workspace: str, path: str) -> bytes | None:
-    """A kept file's bytes, at most `LARGEST_KEPT`; None when it is no plain file (any more) or unreadable."""
+    """A kept file's bytes, at most `LARGEST_KEPT`; None when it is no plain file (any more), unreadable or
+    larger. No link in its name is followed."""
     try:
-        fd = os.open(
-            os.path.join(workspace, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        )
-    except OSError:
+        return read_beneath(Path(workspace), path, LARGEST_KEPT)
+    except SandboxError:
         return None
+
+
+def digest_of(workspace: str, path: str, most: int) -> tuple[str | None, int]:
+    """(`sha256:<hex>`, bytes read) of a file that is too large to be kept; no digest where it is no plain file
+    (any more) or has more than `most` bytes."""
+    fd = open_beneath(Path(workspace), path)
+    if fd is None:
+        return None, 0
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        data = file.read(LARGEST_KEPT + 1)
-    return data if len(data) <= LARGEST_KEPT else None
+        if os.fstat(fd).st_size > most:
+            return None, 0
+        digest, read = hashlib.sha256(), 0
+        while chunk := file.read(1 << 20):
+            read += len(chunk)
+            if read > most:
+                return None, read
+            digest.update(chunk)
+        return f"sha256:{digest.hexdigest()}", read
+
+
+def large_digests(workspace: str, changes: Changes) -> dict[str, str]:
+    """Digests of new and changed files that are too large to be kept, the smallest first, as far as
+    `MOST_DIGESTED` bytes go."""
+    found: dict[str, str] = {}
+    left = MOST_DIGESTED
+    for path, entry in changes.written():
+        if entry.size <= LARGEST_KEPT:
+            continue
+        if entry.size > left:
+            break
+        digest, read = digest_of(workspace, path, left)
+        left -= read
+        if digest is not None:
+            found[path] = digest
+    return found

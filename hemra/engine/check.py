@@ -6,7 +6,7 @@ import asyncio
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,8 @@ LEAST_FREE = 8 << 20
 MOST_JOBS = 256
 #: So many trials in one run at most; its plan is held in memory.
 MOST_TRIALS = 1_000_000
+#: How harnesses say that a program is not on this machine.
+_MISSING_PROGRAM = "is not on PATH"
 #: With less than this free in the store, no further trial starts: room to write the end down. Bytes.
 RESERVE = 3 << 20
 
@@ -100,11 +102,27 @@ def limits_of_tasks(tasks: Sequence[Task], run: Limits) -> list[str]:
     ]
 
 
-def harness_names(harnesses: Sequence[Harness]) -> list[str]:
-    """What is wrong with each harness, and names that two of them share."""
+def of_harness(harness: Harness, *, elsewhere: bool = False) -> list[str]:
+    """What is wrong with a harness. `elsewhere`: its programs come from an image, so that none has to be on this
+    machine's PATH; one that the image does not have either is told when it is to be started."""
+    return [text for text in harness.problems() if not (elsewhere and _MISSING_PROGRAM in text)]
+
+
+def brings_programs(sandboxes: Iterable[str]) -> bool:
+    """Whether programs come from an image in all of these sandboxes (`KIND[:OPTION]`)."""
+    from hemra.sandboxes.registry import maker, split
+
+    try:
+        return all(getattr(maker(split(ref)[0]), "brings_programs", False) for ref in sandboxes)
+    except HemraError:
+        return False  # told where the sandbox is looked at
+
+
+def harness_names(harnesses: Sequence[Harness], *, elsewhere: bool = False) -> list[str]:
+    """What is wrong with each harness, and names that two of them share. `elsewhere`: see `of_harness`."""
     found = []
     for harness in harnesses:
-        found += [*harness.problems(), *_unusable_words(harness)]
+        found += [*of_harness(harness, elsewhere=elsewhere), *_unusable_words(harness)]
     for name, count in Counter(harness.name for harness in harnesses).items():
         if count > 1:
             found.append(f"{count} harnesses are named {name}; results are told apart by name: rename one")
@@ -135,10 +153,18 @@ def harnesses_for_tasks(harnesses: Sequence[Harness], tasks: Sequence[Task]) -> 
 
 
 def sandbox_kind(kind: str) -> list[str]:
-    """Why sandboxes of this kind cannot be used here: one is made, and removed again."""
+    """Why sandboxes of this kind cannot be used here: one is made, and removed again, unless that is slow."""
     from hemra.sandboxes.base import SandboxSpec
-    from hemra.sandboxes.registry import open_sandbox
+    from hemra.sandboxes.registry import maker, open_sandbox, split, why_not
 
+    try:
+        problem = why_not(kind)
+        if problem is not None:
+            return [f"sandbox {kind}: {problem}"]
+        if getattr(maker(split(kind)[0]), "slow_to_make", False):
+            return []
+    except HemraError as error:
+        return [str(error)]
     spec = SandboxSpec(
         run=f"check-{os.getpid()}", trial="0000", try_no=1, limits=Limits(), root=scratch_root()
     )
@@ -174,8 +200,17 @@ def disk_space(places: Sequence[Path]) -> list[str]:
     return found
 
 
-def versions(harnesses: Sequence[Harness]) -> tuple[list[str | None], list[str]]:
-    """The version that each harness says it has (null: it says none), and a warning for each that failed."""
+def versions(harnesses: Sequence[Harness], *, elsewhere: bool = False) -> tuple[list[str | None], list[str]]:
+    """The version that each harness says it has (null: it says none), and a warning for each that failed.
+
+    `elsewhere`: the program is an image's, of which the one on this machine, if there is any, says nothing.
+    """
+    if elsewhere:
+        return [None] * len(harnesses), [
+            f"harness {harness.name}: its version is not known: its program is the image's"
+            for harness in harnesses
+            if harness.version_argv
+        ]
     asked = [(harness, harness.version_argv) for harness in harnesses]
     with ThreadPoolExecutor(max_workers=8, thread_name_prefix="version") as pool:
         answers = list(pool.map(lambda pair: ask_version(pair[1]) if pair[1] else None, asked))

@@ -16,6 +16,7 @@ from hemra.engine import check
 from hemra.engine.clockwatch import ClockWatch
 from hemra.engine.progress import Guarded
 from hemra.engine.stop import Stop
+from hemra.sandboxes.shown import Shown
 from hemra.secrets import Redactor
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from eventlog.store import Store
     from harnesses.base import Harness
     from hemra.datasets.model import Task
-    from hemra.sandboxes.base import Sandbox
+    from hemra.sandboxes.base import Endpoint, Sandbox
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class LogLost(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """One trial to carry out. `limits` are the task's with the run's put over them."""
+    """One trial to carry out. `limits` are the task's with the run's put over them; `sandbox` is the task's own."""
 
     trial: str
     attempt: int
@@ -47,6 +48,7 @@ class Job:
     task: Task
     harness: Harness
     limits: Limits
+    sandbox: str | None = None
 
 
 @dataclass
@@ -54,6 +56,7 @@ class RunContext:
     """A run that is being carried out.
 
     `open` holds the sandboxes that exist now, `finished` the final states recorded by this engine, by trial.
+    `endpoints` are services of this machine that trials may reach whatever their network is: the model gateway.
     `unreachable` is why the recorder could not be reached; then nothing is sent to it any more, for each
     attempt would wait as long as the first one did.
     """
@@ -68,6 +71,8 @@ class RunContext:
     workers: Executor
     loop: asyncio.AbstractEventLoop
     redactors: dict[str, Redactor] = field(default_factory=dict)
+    endpoints: tuple[Endpoint, ...] = ()
+    shown: Shown = field(default_factory=Shown)
     clock: ClockWatch = field(default_factory=ClockWatch)
     open: dict[str, Sandbox] = field(default_factory=dict)
     finished: dict[str, TrialFinished] = field(default_factory=dict)

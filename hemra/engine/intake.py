@@ -6,9 +6,10 @@ event that it makes. What is recorded and kept as bytes is cleaned as a stream, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from eventlog.schemas.conversation import MessageRecorded, NoteRecorded, ToolCalled
+from eventlog.schemas.conversation import NoteRecorded
 from hemra.engine.context import TrialLog
 from hemra.recording.terminal import TerminalRecorder
 
@@ -19,30 +20,28 @@ if TYPE_CHECKING:
 
 
 class Intake:
-    """What one harness process prints, on its way into the record. `size`: columns and rows of a pty."""
+    """What one harness process prints, on its way into the record; `hear` is called with every event that it
+    tells. `size`: columns and rows of a pty."""
 
     def __init__(
-        self, log: TrialLog, interpreter: Interpreter, blobs: BlobStore, size: tuple[int, int] | None = None
+        self,
+        log: TrialLog,
+        interpreter: Interpreter,
+        blobs: BlobStore,
+        size: tuple[int, int] | None = None,
+        *,
+        hear: Callable[[EventData], None] | None = None,
     ) -> None:
         self._log = log
         self._interpreter = interpreter
         self._recorder = TerminalRecorder(log.emit, blobs.writer, size=size)
         self._cleaners = {name: log.redactor.stream() for name in ("stdout", "stderr")}
         self._open = False
-        self._messages = 0
-        self._turn: int | None = None
-
-    @property
-    def turns(self) -> int | None:
-        """Assistant turns so far: the highest that a tool call named, else how many messages there were; null
-        when the harness told neither."""
-        return self._turn if self._turn is not None else self._messages or None
+        self._hear = hear
 
     def _emit(self, event: EventData) -> None:
-        if isinstance(event, ToolCalled) and event.turn is not None:
-            self._turn = max(self._turn or 0, event.turn)
-        elif isinstance(event, MessageRecorded) and event.role == "assistant" and not event.final:
-            self._messages += 1
+        if self._hear is not None:
+            self._hear(event)
         self._log.emit(event)
 
     def open(self) -> None:

@@ -14,6 +14,7 @@ from eventlog.schemas.trials import Enforcement, Usage
 #: processes and bytes, not turns.
 HELD_AS = {
     "wall_seconds": "wall_time",
+    "cpu_seconds": "cpu_time",
     "output_bytes": "output",
     "memory_bytes": "memory",
     "processes": "processes",
@@ -34,6 +35,7 @@ SMALLEST = {
 #: Above this a limit is surely a slip as well, and past what the system can be told.
 LARGEST = {
     "wall_seconds": 366 * 86400,
+    "cpu_seconds": 366 * 86400,
     "memory_bytes": 1 << 50,
     "output_bytes": 1 << 50,
     "file_bytes": 1 << 50,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Materials:
-    """Tasks by id and harnesses by name."""
+    """Tasks by id and harnesses by name; the sandboxes of tasks that have their own, by id of the task."""
 
     tasks: dict[str, Task]
     harnesses: dict[str, Harness]
+    sandboxes: dict[str, str] = field(default_factory=dict)
 
     def job(self, planned: RunPlanned, trial: TrialState) -> Job:
         """The trial, ready to be carried out."""
@@ -39,6 +40,7 @@ class Materials:
             task=task,
             harness=self.harnesses[trial.queued.harness],
             limits=limits.merge(task.spec.limits.as_limits(), planned.limits),
+            sandbox=self.sandboxes.get(task.id),
         )
 
     def redactors(self) -> dict[str, Redactor]:
@@ -51,6 +53,7 @@ def of_plan(plan: Plan) -> Materials:
     return Materials(
         {task.id: task for task in plan.tasks},
         {chosen.harness.name: chosen.harness for chosen in plan.harnesses},
+        plan.sandboxes,
     )
 
 
@@ -63,9 +66,12 @@ def reload(store: Store, state: RunState) -> Materials:
     problems: list[HemraError] = []
     tasks = _tasks(store, state.plan, problems)
     harnesses = _harnesses(state.plan, problems)
+    sandboxes = {task.id: task.sandbox for task in state.plan.tasks if task.sandbox is not None}
+    kinds = dict.fromkeys([state.plan.sandbox, *sandboxes.values()])
+    problems += [UsageError(text) for kind in kinds for text in check.sandbox_kind(kind)]
     if problems:
         raise combined(problems)
-    return Materials(tasks, harnesses)
+    return Materials(tasks, harnesses, sandboxes)
 
 
 def _tasks(store: Store, planned: RunPlanned, problems: list[HemraError]) -> dict[str, Task]:
@@ -86,6 +92,8 @@ def _tasks(store: Store, planned: RunPlanned, problems: list[HemraError]) -> dic
             changed.append(f"task {task.id!r} is gone")
         elif here.digest != task.digest:
             changed.append(_what_changed(store, planned, here))
+        elif here.scorer_digest != task.scorer_digest:
+            changed.append(f"task {task.id!r} would be scored by another version of hemra_verifier")
     if changed:
         problems.append(
             DatasetChanged(
@@ -112,16 +120,23 @@ def _what_changed(store: Store, planned: RunPlanned, now: Task) -> str:
 
 def _harnesses(planned: RunPlanned, problems: list[HemraError]) -> dict[str, Harness]:
     files: dict[str, str] = planned.hemra.get("harness_files") or {}
+    elsewhere = _elsewhere(planned)
     loaded = {}
     for harness in planned.harnesses:
         try:
-            loaded[harness.name] = _same_harness(harness, files.get(harness.name, harness.name), planned.run)
+            ref = files.get(harness.name, harness.name)
+            loaded[harness.name] = _same_harness(harness, ref, planned.run, elsewhere=elsewhere)
         except HemraError as error:
             problems.append(error)
     return loaded
 
 
-def _same_harness(planned: PlannedHarness, ref: str, run: str) -> Harness:
+def _elsewhere(planned: RunPlanned) -> bool:
+    """Whether the programs of all trials come from images."""
+    return check.brings_programs([planned.sandbox, *(task.sandbox for task in planned.tasks if task.sandbox)])
+
+
+def _same_harness(planned: PlannedHarness, ref: str, run: str, *, elsewhere: bool) -> Harness:
     try:
         now = harness_of(ref)
     except NotFound as error:
@@ -134,7 +149,7 @@ def _same_harness(planned: PlannedHarness, ref: str, run: str) -> Harness:
             f"(digest {now.digest[:19]}, planned {planned.digest[:19]}). "
             "Put it back to resume, or start a new run"
         )
-    problems = now.problems()
+    problems = check.of_harness(now, elsewhere=elsewhere)
     if problems:
         raise UsageError("; ".join(problems))
     return now
@@ -143,7 +158,7 @@ def _same_harness(planned: PlannedHarness, ref: str, run: str) -> Harness:
 def version_changes(planned: RunPlanned, materials: Materials) -> list[tuple[str, str]]:
     """(code, line) for every harness that now tells another version than when the run was planned, or none."""
     harnesses = list(materials.harnesses.values())
-    now, unknown = check.versions(harnesses)
+    now, unknown = check.versions(harnesses, elsewhere=_elsewhere(planned))
     then = {harness.name: harness.version for harness in planned.harnesses}
     changed = [
         f"harness {harness.name} says it is version {version}; the run was planned with {then[harness.name]}"

@@ -56,6 +56,7 @@ OUTCOMES: dict[str, Policy] = {
 #: What it means that a limit ended a trial, by the limit's name.
 LIMIT_OUTCOMES = {
     "wall_seconds": "timeout",
+    "cpu_seconds": "timeout",
     "output_bytes": "output_limit",
     "file_bytes": "output_limit",
     "workspace_bytes": "output_limit",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +30,15 @@ class ChosenHarness:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run that was checked. `warnings` are lines that a person should see before it starts."""
+    """A run that was checked. `warnings` are lines that a person should see before it starts; `sandboxes` those of
+    tasks that have their own, by id."""
 
     request: RunRequest
     dataset: Dataset
     tasks: list[Task]
     harnesses: list[ChosenHarness]
     warnings: list[str] = field(default_factory=list)
+    sandboxes: dict[str, str] = field(default_factory=dict)
 
     @property
     def trials(self) -> int:
@@ -52,7 +54,10 @@ class Plan:
                 name=self.dataset.name, digest=self.dataset.digest, source=self.dataset.source
             ),
             tasks=[
-                PlannedTask(id=task.id, digest=task.digest, scorer_digest=task.scorer_digest)
+                PlannedTask(
+                    id=task.id, digest=task.digest, scorer_digest=task.scorer_digest,
+                    sandbox=self.sandboxes.get(task.id),
+                )
                 for task in self.tasks
             ],
             harnesses=[
@@ -112,21 +117,42 @@ def make_plan(store: Store, request: RunRequest) -> Plan:
     """
     problems: list[HemraError] = [UsageError(text) for text in check.numbers(request)]
     dataset, tasks = _tasks(store, request, problems)
-    harnesses = _harnesses(request, problems)
+    sandbox, weaker, sandboxes = _sandboxes(request, tasks, problems)
+    elsewhere = check.brings_programs([sandbox, *sandboxes.values()])
+    harnesses = _harnesses(request, problems, elsewhere=elsewhere)
     problems += [UsageError(text) for text in check.size(request, len(tasks))]
     problems += [UsageError(text) for text in check.limits_of_tasks(tasks, request.limits)]
     problems += [UsageError(text) for text in check.placeholders(tasks)]
     problems += [UsageError(text) for text in check.harnesses_for_tasks(harnesses, tasks)]
-    problems += [UsageError(text) for text in check.sandbox_kind(request.sandbox)]
     problems += [HemraError(text) for text in check.disk_space([store.path, check.scratch_root()])]
     if problems or dataset is None:
         raise combined(problems)
-    versions, warnings = check.versions(harnesses)
+    versions, warnings = check.versions(harnesses, elsewhere=elsewhere)
+    if weaker is not None:
+        warnings.append(f"trials run in the {sandbox} sandbox: {weaker}")
     chosen = [
         ChosenHarness(_absolute(ref), harness, version)
         for ref, harness, version in zip(request.harnesses, harnesses, versions, strict=True)
     ]
-    return Plan(request, dataset, tasks, chosen, warnings)
+    return Plan(replace(request, sandbox=sandbox), dataset, tasks, chosen, warnings, sandboxes)
+
+
+def _sandboxes(
+    request: RunRequest, tasks: list[Task], problems: list[HemraError]
+) -> tuple[str, str | None, dict[str, str]]:
+    """The run's sandbox, why a stronger one was not chosen, and those of tasks that have their own.
+
+    A sandbox that the run names is every task's.
+    """
+    from hemra.sandboxes.registry import AUTO, choose
+
+    sandbox, weaker = choose(request.sandbox)
+    own = {task.id: task.spec.sandbox for task in tasks if task.spec.sandbox is not None}
+    if request.sandbox != AUTO:
+        own = {}
+    for kind in dict.fromkeys([sandbox, *own.values()]):
+        problems += [UsageError(text) for text in check.sandbox_kind(kind)]
+    return sandbox, weaker, own
 
 
 def _tasks(
@@ -146,14 +172,14 @@ def _tasks(
     return dataset, tasks
 
 
-def _harnesses(request: RunRequest, problems: list[HemraError]) -> list[Harness]:
+def _harnesses(request: RunRequest, problems: list[HemraError], *, elsewhere: bool) -> list[Harness]:
     loaded: list[Harness] = []
     for ref in request.harnesses:
         try:
             loaded.append(harness_of(ref))
         except HemraError as error:
             problems.append(error)
-    problems += [UsageError(text) for text in check.harness_names(loaded)]
+    problems += [UsageError(text) for text in check.harness_names(loaded, elsewhere=elsewhere)]
     return loaded
 
 

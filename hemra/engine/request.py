@@ -12,7 +12,8 @@ class RunRequest:
     """A run as it is asked for on the command line or in a run file.
 
     `dataset` is a bundled or pinned name, or a folder; `harnesses` are built-in names or harness
-    files; `tasks` are globs on task ids (none = all). `limits` override those of the tasks, field by
+    files; `tasks` are globs on task ids (none = all). `sandbox` is `KIND[:OPTION]`, or `auto` for the strongest that
+    works here, unless a task has its own. `limits` override those of the tasks, field by
     field; null leaves the task's own.
     """
 

@@ -173,8 +173,20 @@ class _Engine:
             # What other engines left that were killed or stopped at once, and that nobody may ever resume.
             for text in reclaim_all(check.scratch_root()).problems:
                 self._progress.note(f"left by an earlier run: {text}")
+            self._reclaim_sandboxes()
             asyncio.run(self._with_workers())
             return self._answer()
+
+    def _reclaim_sandboxes(self) -> None:
+        """What is left in sandboxes that outlive their engine, such as containers. It keeps no run from starting."""
+        from hemra.sandboxes.registry import reclaim
+
+        kinds = [self._state.plan.sandbox, *self._materials.sandboxes.values()]
+        try:
+            for text in reclaim(kinds, self._store.id):
+                self._progress.note(f"left by an earlier run: {text}")
+        except HemraError as error:
+            self._progress.note(f"left by an earlier run: {error}")
 
     async def _with_workers(self) -> None:
         with ThreadPoolExecutor(2 * self._width + 4, thread_name_prefix="engine") as workers:

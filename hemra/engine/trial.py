@@ -17,25 +17,29 @@ from typing import TYPE_CHECKING, Any
 
 from eventlog.schemas.conversation import ArtifactStored, NoteRecorded, ScoreRecorded
 from eventlog.schemas.trials import (
+    Enforcement,
     HarnessExited,
     HarnessStarted,
-    SandboxCreated,
     SandboxDestroyed,
     SandboxLost,
     TrialStarted,
 )
 from harnesses.errors import HarnessError
-from hemra.engine import limits
 from hemra.engine.artifacts import store_changes
-from hemra.engine.changes import Snapshot, snapshot
+from hemra.engine.conduct import Conduct
 from hemra.engine.context import Job, LogLost, RunContext
 from hemra.engine.intake import Intake
+from hemra.engine.judge import ask_scorer
 from hemra.engine.outcome import OUTCOMES, Facts, Verdict, decide
 from hemra.engine.phases import Phases, one_line
+from hemra.engine.place import created, spec_of
+from hemra.engine.unheld import unheld
 from hemra.errors import HemraError
-from hemra.sandboxes.base import ExecSpec, SandboxError, SandboxSpec
+from hemra.sandboxes.base import Endpoint, ExecSpec, SandboxError, Snapshot
 from hemra.sandboxes.registry import open_sandbox
+from hemra.sandboxes.verdicts import allowed
 from hemra.scoring.contract import VERIFIER_ERROR, Score
+from hemra.services.attendants import Attendants
 
 if TYPE_CHECKING:
     from harnesses.base import Conclusion, Launch
@@ -47,9 +51,6 @@ REWARD = "reward"
 #: Columns and rows of a harness's terminal.
 PTY_SIZE = (120, 40)
 _DETAIL_CHARS = 8000
-#: Whether harnesses of a kind tell which tools they call, even when they call none; other kinds show it by
-#: telling one.
-RECORDS_TOOLS = {"protocol": True, "oracle": True, "command": False}
 
 
 class Try:
@@ -72,6 +73,11 @@ class Try:
         self._sandbox: Sandbox | None = None
         self._intake: Intake | None = None
         self._before: Snapshot = {}
+        self._enforcement: dict[str, Enforcement] = {}
+        self._attendants = Attendants(job.task, job.seed)
+        self._conduct = Conduct(job.task, job.limits)
+        #: Services of this trial alone that its programs may reach; to be filled before `carry_out`.
+        self.reach: list[Endpoint] = []
         self._started_seq = 1
 
     def facts(self) -> Facts:
@@ -95,7 +101,7 @@ class Try:
     @property
     def turns(self) -> int | None:
         """How many turns the harness told of; null when it told none."""
-        return self._intake.turns if self._intake is not None else None
+        return self._conduct.turns
 
     def verdict(self) -> Verdict:
         """How the try ended, by the table."""
@@ -114,6 +120,7 @@ class Try:
                 # Only when the log was lost or the loop is ending: nobody can be told what fails here.
                 with contextlib.suppress(Exception):
                     await sandbox.destroy()
+            await self._attendants.close()
 
     async def _carry_out(self) -> None:
         try:
@@ -162,7 +169,10 @@ class Try:
             with self.phases.phase("prepare"):
                 prepared, launch = await self._prepare(sandbox)
         except (HemraError, HarnessError, OSError) as error:
-            self.unready = one_line(error)
+            if isinstance(error, SandboxError) and error.infra:
+                self.broke = one_line(error)
+            else:
+                self.unready = one_line(error)
             self._explain("setup_failed", error)
         except Exception as error:  # noqa: BLE001 - a fault of ours; the trial still gets a start and an end
             self.broke = one_line(error)
@@ -174,55 +184,50 @@ class Try:
 
     async def _create(self) -> Sandbox:
         context, job = self.context, self.job
-        spec = SandboxSpec(
-            run=context.run, trial=job.trial, try_no=self.try_no, limits=job.limits, root=context.root
-        )
+        ref = job.sandbox or context.sandbox
+        reach = [*self.reach, *await self._attendants.open()]
+        spec = await context.in_thread(spec_of, context, job, self.try_no, reach)
+        verdicts = await context.shown.of(ref, spec.network)
         with self.phases.phase("create"):
-            sandbox = open_sandbox(context.sandbox, spec)
+            sandbox = open_sandbox(ref, spec)
             # From here on there is something to destroy, even if `create` fails half-way.
             self._sandbox = context.open[job.trial] = sandbox
             await sandbox.create()
-        self.phases.tell(
-            SandboxCreated(
-                try_no=self.try_no, kind=sandbox.kind, workspace=str(sandbox.workspace),
-                home=str(sandbox.home), enforcement=sandbox.enforcement(),
-                environment=sorted(sandbox.environment()),
-            )
-        )  # fmt: skip
+        self._enforcement = allowed(sandbox.enforcement(), verdicts)
+        for text in context.shown.problems:
+            self.phases.tell(NoteRecorded(level="warning", code="sandbox_not_probed", text=text))
+        self.phases.tell(created(sandbox, spec, self._enforcement))
         return sandbox
 
     async def _prepare(self, sandbox: Sandbox) -> tuple[Prepared, Launch]:
         from harnesses.base import TrialInput
-        from hemra.datasets.prepare import prepare_async
 
         job, task = self.job, self.job.task
-        prepared = await prepare_async(task, sandbox.workspace, job.seed)
-        solution = str(task.path / "solution") if job.harness.needs_solution else None
+        prepared = await self._attendants.prepare(sandbox)
+        solution = sandbox.inside(task.path / "solution") if job.harness.needs_solution else None
         launch = job.harness.launch(
             TrialInput(
                 run=self.context.run, trial=job.trial, task=task.id, instruction=prepared.instruction,
-                workspace=str(sandbox.workspace), home=str(sandbox.home),
-                harness_dir=str(sandbox.harness_dir), seed=job.seed, attempt=job.attempt, limits=job.limits,
+                workspace=sandbox.inside(sandbox.workspace), home=sandbox.inside(sandbox.home),
+                harness_dir=sandbox.inside(sandbox.harness_dir), seed=job.seed, attempt=job.attempt, limits=job.limits,
                 allowed_tools=list(task.spec.allowed_tools), forbidden_tools=list(task.spec.forbidden_tools),
                 solution_dir=solution,
             )
         )  # fmt: skip
         await self.context.in_thread(_write_files, sandbox.harness_dir, launch.files)
-        self._before = await self.context.in_thread(snapshot, str(sandbox.workspace))
+        self._before = await sandbox.snapshot()
         return prepared, launch
 
     async def _announce(self, prepared: Prepared | None) -> None:
         """`trial.started` is on disk before anybody is told, and before the harness starts."""
         job = self.job
-        enforcement = self._sandbox.enforcement() if self._sandbox else {}
+        why = unheld(job.task, job.harness, job.limits, self._enforcement)
         seq = await self.log.append(
             TrialStarted(
                 try_no=self.try_no, harness=job.harness.name, task=job.task.id, attempt=job.attempt,
                 seed=job.seed, instruction=prepared.instruction if prepared else "",
                 values=prepared.values if prepared else {}, limits=job.limits,
-                not_enforced=limits.not_enforced(
-                    job.limits, enforcement, getattr(job.harness, "enforces", ())
-                ),
+                not_enforced=list(why), why_not_enforced=why,
             )
         )  # fmt: skip
         self._started_seq = seq or 1
@@ -237,9 +242,12 @@ class Try:
         assert self._sandbox is not None
         harness, sandbox = self.job.harness, self._sandbox
         size = PTY_SIZE if harness.terminal == "pty" else None
-        self._intake = Intake(self.log, harness.interpreter(), self.context.store.blobs, size)
+        self._intake = Intake(
+            self.log, harness.interpreter(), self.context.store.blobs, size, hear=self._conduct.take
+        )
         spec = ExecSpec(
-            argv=launch.argv, env=sandbox.environment() | launch.env, cwd=str(sandbox.workspace),
+            argv=launch.argv, env=sandbox.environment() | self._attendants.environment() | launch.env,
+            cwd=sandbox.inside(sandbox.workspace),
             stdin=launch.stdin, pty=size,
             wall_seconds=self.job.limits.wall_seconds, output_bytes=self.job.limits.output_bytes,
             ended=self._intake.ended,
@@ -248,7 +256,7 @@ class Try:
             try:
                 self.result = await self._execute(sandbox, spec, self._intake, launch.prompt)
             except SandboxError as error:
-                self._lose(one_line(error))
+                self._lose(one_line(error), **error.evidence)
                 return
             self._conclude(self.result, self._intake)
 
@@ -266,21 +274,24 @@ class Try:
 
         work = asyncio.ensure_future(sandbox.exec(spec, on_start, intake.output, self.log.emit))
         wish = asyncio.ensure_future(self.context.stop.running.wait())
+        over = asyncio.ensure_future(self._conduct.over.wait())
         try:
-            await asyncio.wait({work, wish}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, wish, over}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                self.cancelled = self.context.stop.reason
+                if not over.done():
+                    self.cancelled = self.context.stop.reason
                 await sandbox.stop()
             return await work
         finally:
-            wish.cancel()
-            work.cancel()
+            for waiting in (wish, over, work):
+                waiting.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
     def _conclude(self, result: ExecResult, intake: Intake) -> None:
         if not result.started:
             self.unready = result.error or "the harness could not be started"
             return
+        result.limit = result.limit or self._conduct.fired
         # How we ended it says nothing about the harness.
         ours = result.limit is not None or self.cancelled is not None or "hang_after_result" in result.flags
         how = (None, None) if ours else (result.exit_code, result.exit_signal)
@@ -297,6 +308,7 @@ class Try:
             wait = result.duration_ns - result.ended_ns
             text = f"exited {wait / 1e9:.1f} s after it had said that it was done; its time ends at that word"
             self.log.emit(NoteRecorded(level="info", code="slow_exit", text=text, details={"wait_ns": wait}))
+        self.flags += self._conduct.flags
         if result.leftover_processes:
             self.flags.append("leftover_processes")
         if "launcher_lost" in result.flags:
@@ -304,7 +316,7 @@ class Try:
                 result.error or "the process that watched the harness was killed", stdout=result.stdout_bytes
             )
 
-    def _lose(self, reason: str, **evidence: int) -> None:
+    def _lose(self, reason: str, **evidence: Any) -> None:
         """The sandbox went away under the harness: how that ended is not known, so nothing is scored."""
         self.lost = reason
         self.log.emit(SandboxLost(try_no=self.try_no, reason=reason, evidence=dict(evidence)))
@@ -313,29 +325,38 @@ class Try:
 
     async def _stop(self) -> None:
         assert self._sandbox is not None
+        if self._attendants.world_ended and self.result is not None:
+            self.flags.append("world_ended")
         await self._sandbox.stop()
+        await self._attendants.close()
+        for note in self._attendants.notes():
+            self.log.emit(note)
 
     async def _store(self) -> None:
         """Output and changed files become blobs. A full disk ends the run: nothing later could be kept."""
         assert self._sandbox is not None
         assert self._intake is not None
         try:
-            stored = await self.context.in_thread(self._store_blocking, self._sandbox, self._intake)
+            after = await self._sandbox.snapshot()
+            stored = await self.context.in_thread(self._store_blocking, self._sandbox, self._intake, after)
         except OSError as error:
             raise self.log.lost(error) from error
         for event in stored:
             self.log.emit(event)
 
-    def _store_blocking(self, sandbox: Sandbox, intake: Intake) -> Iterable[ArtifactStored]:
+    def _store_blocking(self, sandbox: Sandbox, intake: Intake, after: Snapshot) -> Iterable[ArtifactStored]:
         intake.store()
         blobs = self.context.store.blobs
-        return store_changes(str(sandbox.workspace), self._before, blobs, self.log.redactor)
+        return store_changes(str(sandbox.workspace), self._before, blobs, self.log.redactor, after=after)
 
     async def _judge(self) -> None:
         """Ask the scorer, in a fresh process; a failure of ours to ask it is a VERIFIER_ERROR."""
         assert self._sandbox is not None
         try:
-            self.score = await self._ask_scorer(self._sandbox.workspace)
+            self.score = await ask_scorer(
+                self.context, self.job, self.log, self._sandbox.workspace,
+                start=self._started_seq, outcome=self.verdict().outcome, also=[self._sandbox.home],
+            )  # fmt: skip
         except LogLost:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is no score
@@ -348,27 +369,6 @@ class Try:
                 scorer_digest=self.job.task.scorer_digest, duration_ns=self.score.duration_ns,
             )
         )  # fmt: skip
-
-    async def _ask_scorer(self, workspace: Path) -> Score:
-        from hemra.scoring.verifier import score
-
-        await self.log.settle()
-        trace = await self.context.in_thread(self._trace)
-        return await score(self.job.task, workspace, trace)
-
-    def _trace(self) -> dict[str, Any]:
-        """What the scorer is told: read back from the log, for only what is recorded counts."""
-        from eventlog.reader import read, resolve
-        from hemra.scoring.trace import build_trace
-
-        store, trial = self.context.store, self.job.trial
-        events = read(store, self.context.run, start=self._started_seq, trials=[trial])
-        return build_trace(
-            events,
-            lambda value: resolve(store, value),
-            tools_recorded=RECORDS_TOOLS.get(self.job.harness.kind),
-            outcome=self.verdict().outcome,
-        )
 
     async def _destroy(self) -> None:
         assert self._sandbox is not None

@@ -1,7 +1,7 @@
 """What a sandbox is: where one trial runs, what it is asked to do, and what it answers.
 
-A sandbox is made for one try of one trial. It is created, runs programs, is stopped and destroyed; each of
-these may be asked for again without harm.
+A sandbox is made for one try of one trial. It is created, runs programs (several at the same time, if asked
+to: they see each other), is stopped and destroyed; each of these may be asked for again without harm.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from eventlog.schemas.conversation import TelemetrySampled
 from eventlog.schemas.runs import Limits
@@ -21,21 +21,33 @@ from hemra.errors import HemraError
 #: code, `code-<pid>/<random>`: their folder in the scratch folder first.
 MARKER = "HEMRA_TRIAL_TOKEN"
 
-#: What every sandbox says about itself, in this order.
-ENFORCEMENTS = (
-    "wall_time",
-    "output",
-    "memory",
-    "processes",
-    "file_size",
-    "workspace_size",
-    "network",
-    "file_system",
-    "user_home",
-    "verifier_hidden",
-    "process_cleanup",
-    "environment",
-)
+#: What every sandbox says about itself, in this order, and what each of these means.
+ENFORCEMENTS = {
+    "wall_time": "a program that takes too long is ended",
+    "cpu_time": "CPU seconds of all its processes together",
+    "output": "bytes printed",
+    "memory": "memory of all its processes together",
+    "processes": "number of processes; a fork bomb is held",
+    "file_size": "size of one file",
+    "workspace_size": "bytes in workspace, HOME and temporary folder together",
+    "file_system": "nothing outside the trial's own folders can be written",
+    "user_home": "the user's own home cannot be read",
+    "store_hidden": "the store cannot be read",
+    "verifier_hidden": "the task's verifier and solution cannot be read",
+    "other_trials": "workspaces of other trials cannot be read",
+    "host_processes": "processes outside the trial cannot be seen, signalled or traced",
+    "network": "the network is held to what the trial was given",
+    "host_services": "services on this machine's loopback cannot be reached, but for those given",
+    "cloud_metadata": "the metadata address of a cloud cannot be reached",
+    "user_sockets": "ssh agent, keyring, session bus and container engine of the user cannot be reached",
+    "environment": "nothing of the user's environment is there but an allow-list",
+    "privileges": "no program can gain privileges",
+    "process_cleanup": "nothing outlives the trial",
+}
+
+#: `none`: no network. `gateway`: the endpoints of `SandboxSpec.reach` and nothing else. `full`: the network of
+#: this machine.
+Network = Literal["none", "gateway", "full"]
 
 OnStart = Callable[[int], Awaitable[None]]
 OnOutput = Callable[[str, bytes], Awaitable[None]]
@@ -43,13 +55,55 @@ OnSample = Callable[[TelemetrySampled], None]
 
 
 class SandboxError(HemraError):
-    """The sandbox itself could not do its part; the message names what and the remedy."""
+    """The sandbox itself could not do its part; the message names what and the remedy.
+
+    `evidence` is what was measured when a sandbox was lost, as JSON. `infra`: what failed is outside the sandbox
+    (a registry, a daemon), so that the trial is an `infra_error`.
+    """
+
+    def __init__(self, message: str, *, evidence: dict[str, Any] | None = None, infra: bool = False) -> None:
+        super().__init__(message)
+        self.evidence = evidence or {}
+        self.infra = infra
+
+
+@dataclass(frozen=True, order=True)
+class Endpoint:
+    """A TCP service: host name or address, and port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class LoginFile:
+    """A file of the user's that a harness needs to log in: `source` on this machine, `target` relative to the
+    trial's HOME. It is put there read-only, as a copy or as a mount."""
+
+    source: Path
+    target: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxSpec:
-    """What a sandbox is made for. `environment` is extra environment, values resolved; `root` the parent
-    folder for everything that the sandbox puts on this machine."""
+    """What a sandbox is made for.
+
+    - `environment`: extra environment, values resolved
+    - `root`: parent folder of everything that the sandbox puts on this machine
+    - `network`, `reach`: the network that the trial gets, and the endpoints that `gateway` lets through. They are
+      as a program of this machine reaches them (mostly 127.0.0.1); `Sandbox.address` says how one of the trial
+      does.
+    - `read_only`: files and folders of this machine that the harness needs, at the same place, read-only
+    - `hidden`: what must not be seen even where it lies in a folder that is visible: the store, the tasks
+    - `solution`: the task's reference solution, visible (at the same place, read-only) where it is given
+    - `login_files`: exactly these of the user's files
+    - `option`: what stood behind the colon of `--sandbox KIND:OPTION`; null without
+    - `task`: the task's folder, for what describes its environment; no program of the trial may see it
+    - `store`: id of the store, for labels on what outlives this process
+    """
 
     run: str
     trial: str
@@ -57,6 +111,15 @@ class SandboxSpec:
     limits: Limits
     environment: dict[str, str] = field(default_factory=dict)
     root: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    network: Network = "full"
+    reach: tuple[Endpoint, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    solution: Path | None = None
+    login_files: tuple[LoginFile, ...] = ()
+    option: str | None = None
+    task: Path | None = None
+    store: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,22 +178,62 @@ class ExecResult:
     error: str | None = None
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One path of a workspace: kind (file, link, folder, special), size in bytes. `mark` changes whenever its
+    content may have changed; it says nothing else."""
+
+    kind: str
+    size: int
+    mark: tuple[int | str, ...]
+
+
+#: Relative path -> entry. Folders are entries too: an empty one may be what a task asks for.
+Snapshot = dict[str, Entry]
+
+
 class Sandbox(Protocol):
-    """One try of one trial. `harness_dir` is the harness's own folder, outside the workspace."""
+    """One try of one trial.
+
+    `workspace`, `home` and `harness_dir` (the harness's own folder, outside the workspace) are folders of this
+    machine: the engine fills them after `create` and before the first `exec`, and looks into them after `stop`.
+    `inside` says where programs of the trial see them. `details` is what else is to be recorded of the sandbox, as
+    JSON: an image and its digest, say.
+    """
 
     kind: str
     workspace: Path
     home: Path
     harness_dir: Path
+    details: dict[str, Any]
 
     async def create(self) -> None:
         """Make the folders and whatever else is needed. Raises SandboxError."""
 
     def enforcement(self) -> dict[str, Enforcement]:
-        """How each of `ENFORCEMENTS` is held here."""
+        """How each of `ENFORCEMENTS` is held here, for this spec: what it claims. What is recorded is never
+        more than what the probe showed."""
 
     def environment(self) -> dict[str, str]:
         """The environment that programs of this trial start with."""
+
+    def inside(self, path: Path) -> str:
+        """Where programs of the trial see a file or folder of this machine: one of the trial's folders, what is
+        in them, or the solution."""
+
+    def address(self, endpoint: Endpoint) -> Endpoint:
+        """Where programs of the trial reach an endpoint of `SandboxSpec.reach`. Known from `create` on."""
+
+    async def put(self, path: str, content: bytes, *, executable: bool = False) -> None:
+        """Write a file of the trial: `path` as its programs see it, below one of its folders, or relative to the
+        workspace. Folders are made. Raises SandboxError when it is elsewhere or a link stands in the way."""
+
+    async def get(self, path: str, limit: int) -> bytes | None:
+        """At most `limit` bytes of a regular file of the trial; None when there is none. No symbolic link is
+        followed, neither in the name nor before it. Raises SandboxError when it is elsewhere or larger."""
+
+    async def snapshot(self) -> Snapshot:
+        """Everything below the workspace; no link is followed, what cannot be read is left out."""
 
     async def exec(
         self, spec: ExecSpec, on_start: OnStart, on_output: OnOutput, on_sample: OnSample

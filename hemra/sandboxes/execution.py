@@ -12,16 +12,25 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import LimitFired
 from hemra.sandboxes.base import MARKER, ExecResult, ExecSpec, OnOutput, OnSample, OnStart
-from hemra.sandboxes.launched import Done, Exited, Launched, Started, StartFailed, start_failure
+from hemra.sandboxes.cgroups import Group
+from hemra.sandboxes.launched import Done, Exited, Launched, Settings, Started, StartFailed, start_failure
 from hemra.sandboxes.leftovers import end_marked, end_orphans, marked
 from hemra.sandboxes.output import OutputDelivery
 from hemra.sandboxes.pipes import write_all
-from hemra.sandboxes.watchdogs import watch_processes, watch_wall, watch_workspace
+from hemra.sandboxes.starter import HostStarter, Starter
+from hemra.sandboxes.watchdogs import (
+    watch_cpu,
+    watch_group,
+    watch_processes,
+    watch_wall,
+    watch_workspace,
+)
 from hemra.telemetry.sampler import TreeSampler
 
 #: How long a launcher may take for an order beyond the grace; it gives up by itself after 10 s.
@@ -30,15 +39,42 @@ UNANSWERED_SECONDS = 15.0
 SLOW_EXIT_NS = 1_000_000_000
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where programs of a trial are run: their limits, the folders whose size counts, who starts launchers, the
+    control group (null: there is none), and how many tasks this user has, as counted outside (0: not counted).
+
+    `contained`: the kernel knows every process of the trial, so none has to be looked for by its marker.
+    """
+
+    limits: Limits
+    folders: tuple[Path, ...]
+    starter: Starter = field(default_factory=HostStarter)
+    group: Group | None = None
+    tasks: int = 0
+    contained: bool = False
+
+    def settings(self) -> Settings:
+        """What a launcher is told of the limits. What a group holds needs no other keeper."""
+        limits, held = self.limits, set(self.group.folders) if self.group else set()
+        memory = limits.memory_bytes
+        return Settings(
+            file_bytes=limits.file_bytes or 0,
+            processes=0 if "processes" in held else limits.processes or 0,
+            # A backstop for one process; what all use together is watched from outside.
+            cpu_seconds=0 if limits.cpu_seconds is None else int(limits.cpu_seconds) + 2,
+            data_bytes=0 if memory is None or "memory" in held else 2 * memory + (256 << 20),
+            tasks=self.tasks,
+        )
+
+
 class Execution:
     """Carries out one ExecSpec. `killed` counts processes that needed SIGKILL; `over` is set at the end."""
 
-    def __init__(
-        self, spec: ExecSpec, limits: Limits, workspace: Path, on_output: OnOutput, on_sample: OnSample
-    ) -> None:
+    def __init__(self, spec: ExecSpec, place: Place, on_output: OnOutput, on_sample: OnSample) -> None:
         self._spec = spec
-        self._limits = limits
-        self._workspace = workspace
+        self._place = place
+        self._limits = place.limits
         self._on_sample = on_sample
         self._output = OutputDelivery(spec, on_output, self._fire, self._said_done)
         self._result = ExecResult()
@@ -90,9 +126,11 @@ class Execution:
                 os.killpg(self._pid, signal.SIGKILL)
 
     async def _carry_out(self, on_start: OnStart) -> ExecResult:
-        spec, limits = self._spec, self._limits
+        place = self._place
         try:
-            program = await Launched.start(spec, file_bytes=limits.file_bytes, processes=limits.processes)
+            program = await Launched.start(
+                self._spec, settings=place.settings(), starter=place.starter, group=place.group
+            )
         except StartFailed as error:
             return ExecResult(error=str(error))
         self._program = program
@@ -176,10 +214,19 @@ class Execution:
         watches = [self._spawn(watch_processes, sampler, self._limits, self._on_sample, self._fire)]
         if self._spec.wall_seconds is not None:
             watches.append(self._spawn(watch_wall, self._spec.wall_seconds, self._fire))
-        limit = self._limits.workspace_bytes
-        if limit is not None:
-            watches.append(self._spawn(watch_workspace, self._workspace, limit, self._fire))
+        size, seconds = self._limits.workspace_bytes, self._limits.cpu_seconds
+        if size is not None:
+            watches.append(self._spawn(watch_workspace, self._place.folders, size, self._fire))
+        if seconds is not None:
+            watches.append(self._spawn(watch_cpu, seconds, self._cpu_ns(sampler), self._fire))
+        if self._place.group is not None:
+            watches.append(self._spawn(watch_group, self._place.group, self._fire))
         return watches
+
+    def _cpu_ns(self, sampler: TreeSampler) -> Callable[[], int | None]:
+        """What tells the CPU time of the trial: its group, or else the tree as it was sampled last."""
+        group = self._place.group
+        return group.cpu_ns if group is not None and "cpu" in group.folders else lambda: sampler.cpu_ns
 
     def _fire(self, limit: LimitFired) -> None:
         """A limit was passed: the first one counts."""
@@ -191,6 +238,8 @@ class Execution:
             if out_of_time and not any(self._output.counts.values()):
                 self._flag("no_output")
         # Only a program that ran out of time can be trusted with a grace: the others take more meanwhile.
+        if not out_of_time and self._place.group is not None:
+            self._place.group.kill_now()  # a fork bomb keeps everything else from getting a turn
         self.stop(at_once=not out_of_time)
 
     def _said_done(self) -> None:
@@ -218,7 +267,7 @@ class Execution:
         """End what the launcher could not reach. `lost` are pids below a launcher that was killed."""
         token = self._spec.env[MARKER]
         matches: Callable[[str], bool] = token.__eq__
-        if lost is None and not any(marked(matches)):
+        if lost is None and (self._place.contained or not any(marked(matches))):
             return
         orphans = await asyncio.to_thread(end_orphans, lost or set())
         killed, left = await asyncio.to_thread(end_marked, matches)
@@ -245,6 +294,9 @@ class Execution:
                 and "hang_after_result" not in result.flags
             ):
                 self._flag("slow_exit")
+        group = self._place.group
+        if group is not None and result.limit is None and not self._order:
+            result.limit = group.fired()  # too short before its end for the watch to see it
         if isinstance(done, Done):
             self._set_use(done)
         else:
@@ -258,6 +310,8 @@ class Execution:
             self._result.exit_signal = os.WTERMSIG(status)
             if self._result.exit_signal == signal.SIGXFSZ:
                 self._wrote_too_much()
+            elif self._result.exit_signal == signal.SIGXCPU:
+                self._worked_too_long()
         else:
             self._result.exit_code = os.WEXITSTATUS(status)
             # How a shell tells that its last command was ended so.
@@ -270,6 +324,12 @@ class Execution:
         limit = self._limits.file_bytes
         if limit is not None and self._result.limit is None:
             self._result.limit = LimitFired(name="file_bytes", value=limit, measured=limit, unit="bytes")
+
+    def _worked_too_long(self) -> None:
+        """The kernel ended the program itself, before the watch did."""
+        limit = self._limits.cpu_seconds
+        if limit is not None and self._result.limit is None:
+            self._result.limit = LimitFired(name="cpu_seconds", value=limit, measured=limit, unit="seconds")
 
     def _set_use(self, done: Done) -> None:
         result = self._result

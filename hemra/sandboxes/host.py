@@ -6,119 +6,88 @@ isolates neither the network nor the file system, and says so.
 
 from __future__ import annotations
 
-import asyncio
 import os
-import secrets
 import sys
-from dataclasses import replace
 
 from eventlog.schemas.trials import Enforcement
-from hemra.sandboxes.base import (
-    ENFORCEMENTS,
-    MARKER,
-    ExecResult,
-    ExecSpec,
-    OnOutput,
-    OnSample,
-    OnStart,
-    SandboxSpec,
-)
-from hemra.sandboxes.environment import trial_environment
-from hemra.sandboxes.execution import Execution
-from hemra.sandboxes.leftovers import become_subreaper, end_marked, marked
-from hemra.sandboxes.scratch import Scratch
+from hemra.sandboxes.base import ENFORCEMENTS
+from hemra.sandboxes.local import LocalSandbox
+
+NO, EFFORT, YES = "not enforced", "best effort", "enforced"
 
 
-class HostSandbox:
+class HostSandbox(LocalSandbox):
     """One try of one trial on this machine. See `hemra.sandboxes.base.Sandbox`."""
 
     kind = "host"
 
-    def __init__(self, spec: SandboxSpec) -> None:
-        self._spec = spec
-        self._scratch = Scratch(spec.root, spec.run, spec.trial, spec.try_no)
-        self._token = f"{spec.run}/{spec.trial}.{spec.try_no}/{secrets.token_hex(8)}"
-        self._executions: set[Execution] = set()
-        self.workspace = self._scratch.workspace
-        self.home = self._scratch.home
-        self.harness_dir = self._scratch.harness
-
-    async def create(self) -> None:
-        """Make the folders; become the one who inherits orphans. Raises SandboxError."""
-        become_subreaper()
-        await asyncio.to_thread(self._scratch.create)
+    @staticmethod
+    def why_not(option: str | None = None) -> str | None:
+        """Nothing keeps it from being used; it has no option."""
+        return None if option is None else f"host takes no option, so not {option!r}"
 
     def enforcement(self) -> dict[str, Enforcement]:
         """How each limit and isolation is held here."""
-        return host_enforcement(linux=sys.platform == "linux", root=os.getuid() == 0)
-
-    def environment(self) -> dict[str, str]:
-        """What the allow-list lets through, the trial's own folders, its marker, and the spec's extras."""
-        base = trial_environment(os.environ, home=self.home, tmp=self._scratch.tmp, workspace=self.workspace)
-        return base | {MARKER: self._token} | self._spec.environment
-
-    async def exec(
-        self, spec: ExecSpec, on_start: OnStart, on_output: OnOutput, on_sample: OnSample
-    ) -> ExecResult:
-        """Run one program to its end and end everything that it started."""
-        environment = spec.env | {MARKER: self._token}
-        if spec.pty is not None and environment.get("TERM", "dumb") == "dumb":
-            environment["TERM"] = "xterm-256color"
-        spec = replace(spec, env=environment)
-        execution = Execution(spec, self._spec.limits, self.workspace, on_output, on_sample)
-        self._executions.add(execution)
-        try:
-            return await execution.run(on_start)
-        finally:
-            self._executions.discard(execution)
-
-    async def stop(self) -> int:
-        """End every process of the trial: in order what runs, at once what is left of it. Returns how many
-        had to be killed."""
-        running = list(self._executions)
-        for execution in running:
-            execution.stop(at_once=False, flag="stopped")
-        for execution in running:
-            await execution.over.wait()
-        killed = sum(execution.killed for execution in running)
-        if any(marked(self._token.__eq__)):
-            killed += (await asyncio.to_thread(end_marked, self._token.__eq__))[0]
-        return killed
-
-    async def destroy(self) -> None:
-        """End what runs and remove the folders. Raises SandboxError naming what cannot be removed."""
-        await self.stop()
-        await asyncio.to_thread(self._scratch.destroy)
-
-    def kill_now(self) -> None:
-        """Order the end of every process and return at once; safe in a signal handler."""
-        for execution in tuple(self._executions):
-            execution.kill_now()
+        return host_enforcement(
+            linux=sys.platform == "linux",
+            root=os.getuid() == 0,
+            groups=self._group.uses,
+        )
 
 
-def host_enforcement(*, linux: bool, root: bool) -> dict[str, Enforcement]:
+def limits_enforcement(*, root: bool, groups: frozenset[str], inside: bool) -> dict[str, Enforcement]:
+    """How limits are held on this machine. `groups`: uses for which there are control groups. `inside`: programs
+    cannot get at what holds them, because they are in namespaces of their own."""
+    out_of_reach = inside or not root
+    sampled = "looked at 20 times a second"
+
+    def by_group(use: str, group: str, otherwise: Enforcement) -> Enforcement:
+        if use not in groups:
+            return otherwise
+        # A program of root's on the host may leave its group.
+        return Enforcement(status=YES if out_of_reach else EFFORT, by=f"control group ({group})")
+
+    return {
+        "wall_time": Enforcement(status=YES, by="timer; SIGTERM, then SIGKILL to the whole tree"),
+        "cpu_time": by_group("cpu", "CPU time of all that was in it", Enforcement(
+            status=EFFORT, by=f"CPU time of the process tree {sampled}; RLIMIT_CPU")),
+        "output": Enforcement(status=YES, by="bytes counted over stdout and stderr as they are read"),
+        "memory": by_group("memory", "memory", Enforcement(
+            status=EFFORT, by=f"memory of the process tree {sampled}; RLIMIT_DATA")),
+        "processes": by_group("processes", "pids: 4 threads for each and 128 more", Enforcement(
+            status=EFFORT, by=f"processes counted, {sampled}")),
+        "file_size": Enforcement(status=YES if out_of_reach else EFFORT, by="RLIMIT_FSIZE"),
+        "workspace_size": Enforcement(status=EFFORT, by="folders measured twice a second"),
+    }  # fmt: skip
+
+
+def host_enforcement(
+    *, linux: bool, root: bool, groups: frozenset[str] = frozenset()
+) -> dict[str, Enforcement]:
     """What the host sandbox enforces for this system and user. The trial runs as the same user as HEMRA, so
     nothing that a determined program of that user can undo is called enforced."""
-    no, effort, yes = "not enforced", "best effort", "enforced"
-    table = {
-        "wall_time": Enforcement(status=yes, by="timer; SIGTERM, then SIGKILL to the whole tree"),
-        "output": Enforcement(status=yes, by="bytes counted over stdout and stderr as they are read"),
-        "memory": Enforcement(status=effort, by="memory of the process tree looked at 20 times a second"),
-        "processes": Enforcement(status=effort, by="processes counted 20 times a second"),
-        "file_size": Enforcement(status=effort if root else yes, by="RLIMIT_FSIZE"),
-        "workspace_size": Enforcement(status=effort, by="workspace measured every 2 seconds"),
-        "network": Enforcement(status=no, by="programs use this machine's network"),
-        "file_system": Enforcement(status=no, by="programs read and write what this user may"),
-        "user_home": Enforcement(status=no, by="HOME is a fresh folder; the user's own stays readable"),
+    tracked = "track" in groups and not root
+    table = limits_enforcement(root=root, groups=groups, inside=False) | {
+        "file_system": Enforcement(status=NO, by="programs read and write what this user may"),
+        "user_home": Enforcement(status=NO, by="HOME is a fresh folder; the user's own stays readable"),
+        "store_hidden": Enforcement(status=NO, by="readable to who finds it"),
         "verifier_hidden": Enforcement(
-            status=no, by="never in the workspace, not named to the harness; readable to who finds it"
+            status=NO, by="never in the workspace, not named to the harness; readable to who finds it"
         ),
-        "process_cleanup": Enforcement(
-            status=effort,
-            by="child subreaper, process groups, a marker in the environment" if linux else "process group",
-        ),
+        "other_trials": Enforcement(status=NO, by="readable to who finds them"),
+        "host_processes": Enforcement(status=NO, by="programs see and may end what this user may"),
+        "network": Enforcement(status=NO, by="programs use this machine's network"),
+        "host_services": Enforcement(status=NO, by="programs use this machine's loopback"),
+        "cloud_metadata": Enforcement(status=NO, by="programs use this machine's network"),
+        "user_sockets": Enforcement(status=NO, by="not named to the harness; open to who finds them"),
         "environment": Enforcement(
-            status=effort, by="allow-list; environments of this user's other processes stay readable"
+            status=EFFORT, by="allow-list; environments of this user's other processes stay readable"
+        ),
+        "privileges": Enforcement(status=NO, by="what this user may, programs may"),
+        "process_cleanup": Enforcement(
+            status=YES if tracked else EFFORT,
+            by=("control group; " if "track" in groups else "")
+            + ("child subreaper, process groups, a marker in the environment" if linux else "process group"),
         ),
     }
     return {name: table[name] for name in ENFORCEMENTS}

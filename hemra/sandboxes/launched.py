@@ -7,14 +7,12 @@ import contextlib
 import errno
 import os
 import signal
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from hemra.sandboxes.base import ExecSpec
-from hemra.sandboxes.pipes import ByteSource, OpenEnds, open_terminal
-
-LAUNCHER = Path(__file__).with_name("launcher.py")
+from hemra.sandboxes.cgroups import Group
+from hemra.sandboxes.pipes import ByteSource, OpenEnds
+from hemra.sandboxes.starter import Held, HostStarter, Starter, Streams, opened
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,24 @@ class Done:
     cpu_ns: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a launcher is told of limits, 0 = none: bytes of one file, processes of the trial, CPU seconds and
+    bytes of private memory of one process, and how many tasks this user has (0: the launcher looks itself)."""
+
+    file_bytes: int = 0
+    processes: int = 0
+    cpu_seconds: int = 0
+    data_bytes: int = 0
+    tasks: int = 0
+
+    def words(self, spec: ExecSpec) -> str:
+        """As the launcher is told."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values |= {"grace": int(spec.grace_seconds * 1000), "tty": int(spec.pty is not None)}
+        return ",".join(f"{name}={value}" for name, value in values.items())
+
+
 class StartFailed(Exception):
     """The program could not be started; the message says why."""
 
@@ -59,7 +75,7 @@ class Launched:
         self._control = control
         self._report = report
         self._rest = b""
-        self._process: asyncio.subprocess.Process | None = None
+        self._held: Held | None = None
         self.outputs: dict[str, ByteSource] = {}
         self.stdin_fd: int | None = None
         self.terminal_fd: int | None = None
@@ -70,67 +86,61 @@ class Launched:
         cls,
         spec: ExecSpec,
         *,
-        file_bytes: int | None = None,
-        processes: int | None = None,
-        pass_fds: tuple[int, ...] = (),
+        settings: Settings | None = None,
+        starter: Starter | None = None,
+        group: Group | None = None,
     ) -> Launched:
-        """Start the launcher; the program gets `pass_fds` too. Raises StartFailed when not even that is
-        possible."""
+        """Start the launcher, on this machine or where `starter` does; the program begins in `group`.
+
+        Raises StartFailed when not even that is possible.
+        """
         ends = OpenEnds()
         report_read, report_write = ends.pipe()
         control_read, control_write = ends.pipe()
         program = cls(ends, control_write, ByteSource(ends.give(report_read)))
-        theirs = program._open_streams(spec)
-        settings = {
-            "report": report_write,
-            "control": control_read,
-            "grace": int(spec.grace_seconds * 1000),
-            "file_bytes": file_bytes or 0,
-            "processes": processes or 0,
-            "tty": int(spec.pty is not None),
-        }
-        words = ",".join(f"{key}={value}" for key, value in settings.items())
+        starter = starter or HostStarter()
+        words = (settings or Settings()).words(spec)
+        groups = {} if group is None else group.doors()
         try:
-            program._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", "-B", str(LAUNCHER), words, *spec.argv),
-                stdin=theirs["stdin"],
-                stdout=theirs["stdout"],
-                stderr=theirs["stderr"],
-                cwd=spec.cwd,
-                env=spec.env,
-                pass_fds=(report_write, control_read, *pass_fds),
-                start_new_session=True,
-            )
+            theirs = await program._open_streams(spec, starter)
+            with opened(groups) as doors:
+                program._held = await starter.start(
+                    words, spec, theirs, {"report": report_write, "control": control_read, **doors}
+                )
         except (OSError, ValueError) as error:
             await program.close()
             raise StartFailed(start_error(spec, error)) from error
+        except BaseException:
+            await program.close()
+            raise
         ends.close(report_write, control_read)
         if spec.pty is None:
-            ends.close(*(fd for fd in theirs.values() if fd >= 0))
+            ends.close(*(fd for fd in (theirs.stdin, theirs.stdout, theirs.stderr) if fd >= 0))
         return program
 
-    def _open_streams(self, spec: ExecSpec) -> dict[str, int]:
+    async def _open_streams(self, spec: ExecSpec, starter: Starter) -> Streams:
         """Make the program's three streams. Returns its ends of them."""
-        theirs = {"stdin": asyncio.subprocess.DEVNULL}
+        stdin = asyncio.subprocess.DEVNULL
         if spec.stdin is not None:
-            theirs["stdin"], writing = self._ends.pipe()
+            stdin, writing = self._ends.pipe()
             self.stdin_fd = self._ends.give(writing)
         if spec.pty is not None:
-            ours, terminal = open_terminal(*spec.pty)
+            ours, terminal = await starter.terminal(*spec.pty)
             # The terminal must not be without a user before the program has opened it.
-            self.terminal_fd = theirs["stdout"] = theirs["stderr"] = self._ends.hold(terminal)
+            self.terminal_fd = self._ends.hold(terminal)
             self.outputs["stdout"] = ByteSource(ours)
-            return theirs
+            return Streams(stdin, terminal, terminal)
+        ends = {}
         for stream in ("stdout", "stderr"):
-            reading, theirs[stream] = self._ends.pipe()
+            reading, ends[stream] = self._ends.pipe()
             self.outputs[stream] = ByteSource(self._ends.give(reading))
-        return theirs
+        return Streams(stdin, ends["stdout"], ends["stderr"])
 
     @property
     def launcher_pid(self) -> int:
         """Pid of the launcher."""
-        assert self._process is not None
-        return self._process.pid
+        assert self._held is not None
+        return self._held.pid
 
     async def reported(self) -> Started | Exited | Done | None:
         """The launcher's next word, in the order started, exited, done. None when there is no more: after
@@ -148,7 +158,8 @@ class Launched:
         numbers = [int(value) for value in values]
         if word == "started":
             self._leave_terminal()
-            return Started(*numbers)
+            assert self._held is not None
+            return Started(self._held.number_here(numbers[0]), numbers[1])
         return Exited(*numbers) if word == "exited" else Done(*numbers)
 
     def _leave_terminal(self) -> None:
@@ -164,20 +175,18 @@ class Launched:
 
     def wake(self) -> None:
         """Let the launcher go on, should the program have stopped it."""
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(OSError):
-                os.kill(self._process.pid, signal.SIGCONT)
+        if self._held is not None:
+            self._held.send(signal.SIGCONT)
 
     def kill_launcher(self) -> None:
         """End a launcher that does not answer."""
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+        if self._held is not None:
+            self._held.send(signal.SIGKILL)
 
     async def gone(self) -> int:
         """Wait until the launcher, which has nothing more to do, is gone. Its exit code, or -signal."""
-        assert self._process is not None
-        return await self._process.wait()
+        assert self._held is not None
+        return await self._held.wait()
 
     async def close(self) -> None:
         """Wait for the launcher and close everything that is open."""
@@ -188,8 +197,8 @@ class Launched:
         if self.stdin_fd is not None:
             os.close(self.stdin_fd)
             self.stdin_fd = None
-        if self._process is not None:
-            await self._process.wait()
+        if self._held is not None:
+            await self._held.wait()
 
 
 def start_error(spec: ExecSpec, error: OSError | ValueError) -> str:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from eventlog.schemas.trials import LimitFired
 from hemra.sandboxes.base import ExecSpec, OnOutput
-from hemra.sandboxes.pipes import ByteSource
 
 DRAIN_SECONDS = 2.0
 DRAIN_BYTES = 4 * 1024 * 1024  # more than pipes hold, so that a writer out of reach cannot keep us
+
+
+class Source(Protocol):
+    """Bytes as they come, at most 64 KiB at once; empty at the end."""
+
+    async def read(self) -> bytes:
+        """The next bytes."""
 
 
 class OutputDelivery:
@@ -46,7 +53,7 @@ class OutputDelivery:
         """Read on, but hand nothing over any more: its receiver has failed."""
         self._deaf = True
 
-    async def pump(self, stream: str, source: ByteSource) -> None:
+    async def pump(self, stream: str, source: Source) -> None:
         """Deliver one stream until its end. Raises what the receiver raises."""
         while chunk := await source.read():
             self._last_read = time.monotonic()

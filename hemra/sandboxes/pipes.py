@@ -81,9 +81,13 @@ async def write_all(fd: int, data: bytes) -> bool:
 
 def open_terminal(columns: int, rows: int) -> tuple[int, int]:
     """A new pseudo-terminal of that size, as (engine's side, program's side)."""
+    return sized_terminal(*os.openpty(), columns, rows)
+
+
+def sized_terminal(ours: int, theirs: int, columns: int, rows: int) -> tuple[int, int]:
+    """The two sides of a terminal, given that size."""
     import termios
 
-    ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (rows, columns))
     return ours, theirs
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hemra.sandboxes.base import SandboxError
+from hemra.sandboxes.cgroups import reclaim_groups
 from hemra.sandboxes.leftovers import end_marked
 from hemra.sandboxes.scratch import leftovers, owner_lives, remove_leftover, scratch_root
 
@@ -42,15 +43,16 @@ def reclaim(run: str, root: Path | None = None) -> Reclaimed:
 
 
 def reclaim_all(root: Path | None = None) -> Reclaimed:
-    """The same for whatever is left below `root`, of any run and of task code. Raises nothing.
+    """The same for whatever is left below `root`, of any run and of task code, and for control groups. Raises nothing.
 
     Only what has a folder there counts: a process without one may belong to an engine that lives and has
     its folders elsewhere.
     """
     base = _base(root)
+    ended = reclaim_groups()
     found = leftovers(base)
     if not found:
-        return Reclaimed(0, 0, [])
+        return Reclaimed(ended, 0, [])
     dead = set(found)
 
     def abandoned(token: str) -> bool:
@@ -59,7 +61,7 @@ def reclaim_all(root: Path | None = None) -> Reclaimed:
 
     killed, alive = end_marked(abandoned)
     removed, problems = _remove(base, found)
-    return Reclaimed(killed, alive, removed, problems)
+    return Reclaimed(ended + killed, alive, removed, problems)
 
 
 def _base(root: Path | None) -> Path:

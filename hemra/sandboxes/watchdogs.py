@@ -1,4 +1,5 @@
-"""Limits that no kernel holds for us: wall time, memory, number of processes, size of the workspace.
+"""Limits that no kernel holds for us, or of which it only says that it had to: wall and CPU time, memory, number
+of processes, size of the trial's folders.
 
 Each watch ends by itself when its limit is passed, having said so once; it is cancelled when the program
 ends first.
@@ -7,21 +8,23 @@ ends first.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import LimitFired
 from hemra.sandboxes.base import OnSample
+from hemra.sandboxes.cgroups import Group
+from hemra.sandboxes.files import folder_bytes
 from hemra.telemetry.sampler import SAMPLES_PER_SECOND, TreeSampler
 
 Fire = Callable[[LimitFired], None]
 
 #: Between two looks when a limit hangs on them: a forking program makes a thousand processes in 0.2 s.
 CLOSE_WATCH_SECONDS = 0.05
-WORKSPACE_SECONDS = 2.0
+#: Between two looks at the size of folders, or ten times as long as the look took, if that is more.
+WORKSPACE_SECONDS = 0.5
 
 
 async def watch_wall(seconds: float, fire: Fire) -> None:
@@ -66,34 +69,34 @@ def _memory_over(rss: int | None, sampler: TreeSampler, limits: Limits) -> Limit
     return LimitFired(name="memory_bytes", value=limits.memory_bytes, measured=measured, unit="bytes")
 
 
-async def watch_workspace(folder: Path, limit: int, fire: Fire) -> None:
-    """Look every two seconds, or more rarely where looking is slow, and fire when the folder is too large."""
+async def watch_workspace(folders: Sequence[Path], limit: int, fire: Fire) -> None:
+    """Look twice a second, or more rarely where looking is slow, and fire when the folders are too large."""
     while True:
         await asyncio.sleep(WORKSPACE_SECONDS)
         start = time.monotonic()
-        size = await asyncio.to_thread(folder_bytes, folder)
+        size = await asyncio.to_thread(folder_bytes, folders)
         if size > limit:
             fire(LimitFired(name="workspace_bytes", value=limit, measured=size, unit="bytes"))
             return
         await asyncio.sleep(10 * (time.monotonic() - start))
 
 
-def folder_bytes(folder: Path) -> int:
-    """Bytes on disk of the files below a folder. Links are not followed; what cannot be read is left out."""
-    total = 0
-    queue = [os.fspath(folder)]
-    while queue:
-        try:
-            entries = os.scandir(queue.pop())
-        except OSError:
-            continue  # removed meanwhile, or closed to us
-        with entries:
-            for entry in entries:
-                try:
-                    if entry.is_dir(follow_symlinks=False):
-                        queue.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-                except OSError:
-                    continue  # removed meanwhile
-    return total
+async def watch_cpu(seconds: float, used_ns: Callable[[], int | None], fire: Fire) -> None:
+    """Fire when more CPU time was used than `seconds` of it."""
+    while True:
+        used = used_ns()
+        if used is not None and used > seconds * 1e9:
+            fire(LimitFired(name="cpu_seconds", value=seconds, measured=used / 1e9, unit="seconds"))
+            return
+        # A machine has so many CPUs that it is never long until the rest is used.
+        await asyncio.sleep(CLOSE_WATCH_SECONDS)
+
+
+async def watch_group(group: Group, fire: Fire) -> None:
+    """Fire when the kernel had to hold a limit of the trial's control group."""
+    while True:
+        fired = group.fired()
+        if fired is not None:
+            fire(fired)
+            return
+        await asyncio.sleep(CLOSE_WATCH_SECONDS)

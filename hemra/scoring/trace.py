@@ -6,6 +6,8 @@
     tools_recorded  whether this harness tells which tools it calls
     tool_calls    [{"call", "name", "tool", "arguments", "ok", "result", "turn"}]
                   `tool` is the canonical name; a call that was never answered has ok and result null
+                  and `called_s`, `returned_s` are seconds since the trial's start, or null
+    services      {"web": [{"method", "path", "status", "time_s"}]}: what each service of the trial was asked
     exit_code     of the harness process      home, workspace   paths as the harness saw them, or null
 
 Only the newest try of the trial counts: `trial.started` begins it anew.
@@ -21,6 +23,8 @@ from eventlog.envelope import Event
 from hemra.scoring.toolnames import canonical
 
 UNKNOWN = "unknown"
+#: Code of the note that holds what a service was asked.
+SERVICE_ASKED = "service_asked"
 
 
 def build_trace(
@@ -40,6 +44,7 @@ def build_trace(
     for event in events:
         take = _TAKE.get(event.type)
         if take is not None:
+            reader.mono = event.mono
             take(reader, plain_json(resolve(event.data)))
     trace = reader.trace
     trace["outcome"] = trace["outcome"] or outcome or UNKNOWN
@@ -54,10 +59,12 @@ class _Reader:
     def __init__(self) -> None:
         self.trace: dict[str, Any] = {}
         self.queued: dict[str, Any] = {}
+        self.mono = 0
         self.begin({})
 
     def begin(self, started: dict[str, Any]) -> None:
         self.final: str | None = None
+        self.began = self.mono
         self.tool_events = 0
         self.calls: dict[str, dict[str, Any]] = {}
         self.trace = {
@@ -67,6 +74,7 @@ class _Reader:
             "seed": started.get("seed", self.queued.get("seed")),
             "messages": [],
             "tool_calls": [],
+            "services": {},
             "exit_code": None,
             "outcome": None,
             "home": None,
@@ -96,6 +104,8 @@ class _Reader:
             "ok": None,
             "result": None,
             "turn": data.get("turn"),
+            "called_s": self.elapsed(),
+            "returned_s": None,
         }
         self.trace["tool_calls"].append(call)
         self.calls[data["call"]] = call
@@ -105,7 +115,15 @@ class _Reader:
         # An answer to a call that was never made proves nothing: it stays out of the trace.
         call = self.calls.pop(data["call"], None)
         if call is not None:
-            call.update(ok=data["ok"], result=data["result"])
+            call.update(ok=data["ok"], result=data["result"], returned_s=self.elapsed())
+
+    def elapsed(self) -> float:
+        """Seconds from the start of the try to the event that is being taken."""
+        return (self.mono - self.began) / 1e9
+
+    def noted(self, data: dict[str, Any]) -> None:
+        if data["code"] == SERVICE_ASKED:
+            self.trace["services"][data["details"]["service"]] = data["details"]["requests"]
 
     def exited(self, data: dict[str, Any]) -> None:
         self.trace["exit_code"] = data["exit_code"]
@@ -121,6 +139,7 @@ _TAKE: dict[str, Callable[[_Reader, dict[str, Any]], None]] = {
     "message.recorded": _Reader.message,
     "tool.called": _Reader.called,
     "tool.returned": _Reader.returned,
+    "note.recorded": _Reader.noted,
     "harness.exited": _Reader.exited,
     "trial.finished": _Reader.finished,
 }

@@ -15,6 +15,7 @@ class TreeSampler:
         self._root = root
         self._living: list[ProcessUse] = []
         self.peak_bytes: int | None = None
+        self.cpu_ns: int | None = None
 
     def sample(self) -> TelemetrySampled:
         """One sample now; every value is null when nothing of the tree could be read.
@@ -31,10 +32,11 @@ class TreeSampler:
         if rss:
             self.peak_bytes = max(self.peak_bytes or 0, rss)
         root_children = sum(use.children_cpu_ns for use in members if use.pid == self._root)
+        self.cpu_ns = root_children + sum(use.cpu_ns + use.children_cpu_ns for use in below)
         return TelemetrySampled(
             processes=len(self._living),
             rss_bytes=rss or None,  # a process that is ending has no memory any more
-            cpu_ns=root_children + sum(use.cpu_ns + use.children_cpu_ns for use in below),
+            cpu_ns=self.cpu_ns,
         )
 
     @property

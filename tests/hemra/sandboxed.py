@@ -15,6 +15,8 @@ from eventlog.schemas.runs import Limits
 from hemra.sandboxes.base import MARKER, ExecResult, ExecSpec, SandboxSpec
 from hemra.sandboxes.host import HostSandbox
 from hemra.sandboxes.leftovers import marked
+from hemra.sandboxes.local import LocalSandbox
+from hemra.sandboxes.room import WARDEN
 
 #: Tests that run at the same time must not see each other's processes; a test's own child inherits it.
 _OWN = os.environ.setdefault("HEMRA_TEST_OWN", f"{os.getpid():07}")
@@ -23,6 +25,9 @@ RUN = f"20261130-194512-{_OWN}"
 NAP = f"6{_OWN}"
 NAPPING = f"sleep\0{NAP}"
 OnOutput = Callable[[str, bytes], Awaitable[None]]
+#: What makes the sandbox, and what it is made with: tests/sandboxes runs the same tests in another one.
+MADE_BY: Callable[[SandboxSpec], LocalSandbox] = HostSandbox
+MADE_WITH: dict[str, Any] = {}
 
 
 @dataclass
@@ -46,14 +51,19 @@ def shell(code: str) -> list[str]:
     return ["sh", "-c", code.replace("NAP", NAP)]
 
 
-def sandbox(root: Path, *, trial: str = "0001", try_no: int = 1, limits: Limits | None = None) -> HostSandbox:
-    """A host sandbox whose folders are below `root`."""
-    spec = SandboxSpec(run=RUN, trial=trial, try_no=try_no, limits=limits or Limits(), root=root)
-    return HostSandbox(spec)
+def sandbox(
+    root: Path, *, trial: str = "0001", try_no: int = 1, limits: Limits | None = None
+) -> LocalSandbox:
+    """A sandbox whose folders are below `root`."""
+    spec = SandboxSpec(run=RUN, trial=trial, try_no=try_no, limits=limits or Limits(), root=root, **MADE_WITH)
+    return MADE_BY(spec)
 
 
 def alive(token_part: str = RUN) -> list[str]:
-    """Command lines of living processes that carry this in their marker, or in their command line."""
+    """Command lines of living processes that carry this in their marker, or in their command line.
+
+    What holds a sandbox's namespaces is no process of the trial.
+    """
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
@@ -63,12 +73,14 @@ def alive(token_part: str = RUN) -> list[str]:
             environment = Path(f"/proc/{name}/environ").read_bytes()
         except OSError:
             continue
+        if WARDEN.name.encode() in command:
+            continue
         if f"{MARKER}={token_part}".encode() in environment or token_part.encode() in command:
             found.append(command.replace(b"\0", b" ").decode("utf-8", "replace"))
     return found
 
 
-async def run_in(box: HostSandbox, argv: list[str], ran: Ran | None = None, **options: Any) -> Ran:
+async def run_in(box: LocalSandbox, argv: list[str], ran: Ran | None = None, **options: Any) -> Ran:
     """Run a program in a sandbox that is there, and keep what it printed."""
     ran = ran or Ran()
     on_output: OnOutput | None = options.pop("on_output", None)

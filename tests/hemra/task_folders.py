@@ -27,6 +27,7 @@ def make_task(root: Path, task_id: str = "demo/one", **files: str) -> Path:
         "instruction.md": "Do it.\n",
         "verifier.py": FAILING,
         "solution/solve.py": "print('done')\n",
+        "checks/wrong_nothing.py": "print('done')\n",
     }
     names = {
         "yaml": "task.yaml",

@@ -108,7 +108,7 @@ def test_pinned_name_is_a_dataset_reference(
     folder.parent.parent.rename(tmp_path / "moved")
     with pytest.raises(NotFound, match="which is gone"):
         load_dataset("set", store)
-    with pytest.raises(NotFound, match="hermes, set"):
+    with pytest.raises(NotFound, match="hermes, hermes-core, set, smoke"):
         load_dataset("sett", store)
 
 

@@ -13,12 +13,13 @@ from eventlog.schemas.runs import Limits
 from eventlog.store import Store
 from eventlog.verify import verify
 from hemra.engine import begin as begin_module
-from hemra.engine import schedule, trial
+from hemra.engine import schedule
 from hemra.engine.begin import begin
 from hemra.engine.plan import Plan, make_plan
 from hemra.engine.progress import Quiet
 from hemra.engine.request import RunRequest
 from hemra.engine.run import RunResult, start
+from hemra.sandboxes import files
 from tests.hemra.engine_driver import events, final_states, make_harness, make_task
 
 DONE = "touch done"
@@ -161,7 +162,7 @@ def test_a_fault_of_ours_is_recorded_and_kept_to_its_trial(
     """One exception in our code would take the whole run with it, or vanish."""
     room.task("a")
     room.task("b")
-    real = trial.snapshot
+    real = files.snapshot
     calls = []
 
     def broken(workspace: str) -> Any:
@@ -170,7 +171,7 @@ def test_a_fault_of_ours_is_recorded_and_kept_to_its_trial(
             raise KeyError("oops")
         return real(workspace)
 
-    monkeypatch.setattr(trial, "snapshot", broken)
+    monkeypatch.setattr(files, "snapshot", broken)
     result = room.run(room.harness("h", DONE), retries=0)
     assert result.outcomes == {"completed": 1, "infra_error": 1}
     state = final_states(room.store, result.run)["0001"]
@@ -422,21 +423,46 @@ def test_the_agents_time_ends_at_its_own_word(room: Room) -> None:
     assert note["details"]["wait_ns"] == exited["duration_ns"] - state["agent_ns"]
 
 
-def test_limits_that_only_the_harness_holds_are_checked_by_its_own_word(room: Room) -> None:
+def test_a_harness_that_takes_too_many_turns_is_stopped(room: Room) -> None:
     """A harness that took five turns where three were allowed would be compared as if it had kept to them."""
     room.task()
-    over = (
-        "say(type='tool_call', call=1, name='x', turn=4)\n"
-        "say(type='usage', input_tokens=90, output_tokens=20)\nsay(type='final', text='x')"
-    )
-    spoke = "for _ in range(4): say(type='message', text='x')\nsay(type='final', text='x')"
-    within = over.replace("turn=4", "turn=3").replace("=90", "=80")
-    told = {"over": over, "spoke": spoke, "within": within, "silent": "say(type='final', text='x')"}
-    harnesses = [protocol(room, name, code) for name, code in told.items()]
-    result = room.run(*harnesses, limits=Limits(turns=3, tokens=100))
+    more = "\ntime.sleep(30); say(type='final', text='x')"
+    told = {
+        "called": "say(type='tool_call', call=1, name='x', turn=4)" + more,
+        "spoke": "for _ in range(4): say(type='message', text='x')" + more,
+        "within": "say(type='tool_call', call=1, name='x', turn=3)\nsay(type='final', text='x')",
+        "silent": "say(type='final', text='x')",
+    }
+    result = room.run(*[protocol(room, name, code) for name, code in told.items()], limits=Limits(turns=3))
+    states = [s for _, s in sorted(final_states(room.store, result.run).items())]
+    assert [s["outcome"] for s in states] == ["turn_limit", "turn_limit", "completed", "completed"]
+    assert states[0]["limit"] == {"name": "turns", "value": 3.0, "measured": 4.0, "unit": "turns"}
+    assert all("over_turn_limit" in s["flags"] and s["agent_ns"] < 20e9 for s in states[:2])
+    assert [s["flags"] for s in states[2:]] == [[], []]
+
+
+def test_tokens_and_tools_are_checked_by_the_harness_own_word(room: Room) -> None:
+    """A harness that used more tokens, or a forbidden tool, would be compared as if it had kept to the task."""
+    room.task(task_yaml="id: one\nversion: 1\ntitle: T\ndifficulty: 1\nallowed_tools: [terminal]\n"
+              "forbidden_tools: [web_search]\n")  # fmt: skip
+    use = "say(type='usage', input_tokens=90, output_tokens={})\nsay(type='final', text='x')"
+    call = "say(type='tool_call', call=1, name='{}')\nsay(type='final', text='x')"
+    told = {
+        "spent": use.format(20),
+        "saved": use.format(10),
+        "searched": call.format("web_search"),
+        "read": call.format("view"),
+        "ran": call.format("Bash"),
+    }
+    result = room.run(*[protocol(room, name, code) for name, code in told.items()], limits=Limits(tokens=100))
     flags = [s["flags"] for _, s in sorted(final_states(room.store, result.run).items())]
-    assert flags == [["over_turn_limit", "over_token_limit"], ["over_turn_limit"], [], []]
-    assert result.outcomes == {"completed": 4}
+    assert flags == [["over_token_limit"], [], ["forbidden_tool_called"], ["other_tool_called"], []]
+    assert result.outcomes == {"completed": 5}
+    started = events(room.store, result.run, "trial.started")
+    assert all(
+        set(d["why_not_enforced"]) >= {"tokens", "allowed_tools", "forbidden_tools"} for _, d in started
+    )
+    assert all(d["not_enforced"] == list(d["why_not_enforced"]) for _, d in started)
 
 
 def test_a_harness_ended_by_the_file_limit_names_it(room: Room) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import html
 import itertools
 import json
 import random
+import re
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -37,6 +39,11 @@ LABEL = b"[redacted:FAKE_KEY]"
         lambda v: json.dumps({"env": v}).encode(),
         lambda v: json.dumps({v: 1}, ensure_ascii=False).encode(),
         lambda v: f"http://127.0.0.1:9/?api_key={quote(v, safe='')}&x=1".encode(),
+        lambda v: f"https://example.com/?key={re.sub('%..', lambda f: f[0].lower(), quote(v))}".encode(),
+        lambda v: json.dumps({"text": json.dumps({"key": v})}).encode(),
+        lambda v: json.dumps(v).replace("/", "\\/").encode(),
+        lambda v: f"<td>{html.escape(v)}</td>".encode(),
+        lambda v: base64.urlsafe_b64encode(b"u:" + v.encode()),
         lambda v: base64.b64encode(v.encode() + b"\n"),
         lambda v: base64.b64encode(b"u:" + v.encode()),
         lambda v: base64.b64encode(b"x" + v.encode() + b"yz"),

@@ -15,8 +15,8 @@ import pytest
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import LimitFired
-from hemra.sandboxes.launched import LAUNCHER
-from hemra.sandboxes.watchdogs import folder_bytes
+from hemra.sandboxes.files import folder_bytes
+from hemra.sandboxes.starter import LAUNCHER
 from tests.hemra.sandboxed import NAPPING, alive, attempt, python, run_in, sandbox, shell, tried
 
 linux = pytest.mark.skipif(
@@ -189,7 +189,7 @@ def test_memory_past_its_limit_ends_the_trial(tmp_path: Path) -> None:
     limit = ran.result.limit
     assert limit is not None
     assert (limit.name, limit.unit) == ("memory_bytes", "bytes")
-    assert limit.measured > 100 << 20
+    assert limit.measured >= 100 << 20
     assert ran.result.peak_memory_bytes is not None
     assert ran.result.peak_memory_bytes >= limit.measured * 0.9
 
@@ -251,7 +251,7 @@ def test_the_size_of_a_folder_follows_no_links(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "everything").symlink_to("/usr")
     (tmp_path / "file").write_bytes(bytes(100_000))
-    assert 100_000 <= folder_bytes(tmp_path) < 200_000
+    assert 100_000 <= folder_bytes([tmp_path]) < 200_000
 
 
 def test_a_harness_that_does_not_exit_after_its_end_is_ended(tmp_path: Path) -> None:
@@ -345,9 +345,10 @@ def test_the_launcher_finds_the_same_tree_on_every_kernel() -> None:
         while len(alive(NAPPING)) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         found, slowly = set(launcher.descendants()), set(launcher.descendants_by_parent())
-        for pid in found:
-            if top.pid in (pid, launcher.stat_of(pid)[1]):
-                os.kill(pid, signal.SIGKILL)
+        # Before the first is killed: then the others have another parent.
+        ours = [pid for pid in found if top.pid in (pid, launcher.stat_of(pid)[1])]
+        for pid in ours:
+            os.kill(pid, signal.SIGKILL)
     assert found == slowly
     assert len(found) >= 3
 

@@ -1,11 +1,10 @@
-"""The bundled tasks: right work passes, and nothing else does."""
+"""Verifiers of the bundled tasks, tried in more ways than the gates do."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import pytest
 
 from hemra.datasets.load import bundled_root
 from hemra.scoring.verifier import score
-from tests.hemra.solved_trials import DATASET, SEEDS, TASKS, TEMPLATE, Solved, SolvedTrials, verifier_of
-from tests.hemra.task_folders import blank_trace
+from tests.hemra.solved_trials import SEEDS, TASKS, TEMPLATE, Solved, SolvedTrials, verifier_of
 
 MANY_SEEDS = range(50)
 
@@ -30,35 +28,6 @@ every_task = pytest.mark.parametrize("name", list(TASKS))
 every_seed = pytest.mark.parametrize("seed", SEEDS)
 
 
-def test_ids_are_those_of_the_suite() -> None:
-    """Results could not be compared with those of the suite that this one supersedes."""
-    assert [
-        task.id for task in DATASET.tasks if task.category in ("t01_terminal_smoke", "t02_file_read")
-    ] == [
-        "t01_terminal_smoke/t01_echo",
-        "t01_terminal_smoke/t02_ls",
-        "t01_terminal_smoke/t03_compile_check",
-        "t01_terminal_smoke/t04_pipeline",
-        "t01_terminal_smoke/t05_env_check",
-        "t02_file_read/t01_read_head",
-        "t02_file_read/t02_read_tail",
-        "t02_file_read/t03_read_paginated",
-        "t02_file_read/t04_read_missing",
-        "t02_file_read/t05_read_nested",
-        "t02_file_read/t06_read_parallel",
-    ]
-    assert DATASET.name == "hermes"
-
-
-@every_seed
-@every_task
-def test_reference_solution_passes_in_full(solved: SolvedTrials, name: str, seed: int) -> None:
-    """A task would be impossible, or right work would not score 1."""
-    trial = solved(name, seed)
-    status, value = trial.verdict()
-    assert (status, value) in (("PASS", None), ("PASS", 1.0)), trial.trace["final"]
-
-
 @pytest.mark.torture
 @every_task
 def test_reference_solution_passes_with_fifty_seeds(tmp_path: Path, name: str) -> None:
@@ -67,61 +36,6 @@ def test_reference_solution_passes_with_fifty_seeds(tmp_path: Path, name: str) -
         trial = Solved(TASKS[name], tmp_path / str(seed), seed)
         got = asyncio.run(score(trial.task, trial.workspace, trial.trace))
         assert (got.status, got.score) == ("PASS", 1.0), (seed, got, trial.trace["final"])
-
-
-@every_task
-def test_real_scoring_agrees(solved: SolvedTrials, name: str) -> None:
-    """The verifier would work in the tests and not in the process that decides."""
-    trial = solved(name, 1)
-    got = asyncio.run(score(trial.task, trial.workspace, trial.trace))
-    assert (got.status, got.score) == ("PASS", 1.0)
-    nop = blank_trace(trial.prepared, trial.workspace, trial.home)
-    got = asyncio.run(score(trial.task, trial.workspace, nop))
-    assert (got.status, got.score) == ("FAIL", 0.0)
-
-
-@every_seed
-@every_task
-@pytest.mark.parametrize("recorded", [True, False])
-def test_doing_nothing_fails(solved: SolvedTrials, name: str, seed: int, recorded: bool) -> None:
-    """A harness that never started would pass."""
-    trial = solved(name, seed)
-    for final in (None, "", "  \n", "Done.", "I could not do this."):
-        changes = {"final": final, "tool_calls": [], "tools_recorded": recorded}
-        assert trial.verdict(**changes)[0] == "FAIL", final
-
-
-@every_seed
-@every_task
-@pytest.mark.parametrize("recorded", [True, False])
-def test_saboteur_fails(solved: SolvedTrials, name: str, seed: int, recorded: bool) -> None:
-    """Calls that all fail and an answer full of the instruction's own words would pass."""
-    trial = solved(name, seed)
-    instruction = trial.prepared.instruction
-    spans = re.findall(r"`([^`]+)`", instruction)
-    calls = [
-        {
-            "call": f"s{number}-{tool}",
-            "name": tool,
-            "arguments": {"command": span, "path": span},
-            "ok": False,
-            "result": f"error: {span}: failed",
-            "turn": 1,
-        }
-        for tool in trial.task.spec.allowed_tools
-        for number, span in enumerate(spans)
-    ]
-    answers = [
-        f"Done. {instruction}",
-        f"All done: {', '.join(spans)}. All compile cleanly, 42 lines, a file does not exist, line 12.",
-        "The marker, the token, the code and the checkpoint were found; HOME is /root; 50, 50, 37, 137.",
-        "\n".join(str(number) for number in range(400)),
-    ]
-    for answer in answers:
-        changes = {"final": answer, "tool_calls": calls, "tools_recorded": recorded}
-        assert trial.verdict(**changes)[0] == "FAIL", answer
-        changes["tool_calls"] = [{**call, "ok": True} for call in calls]
-        assert trial.verdict(**changes)[0] == "FAIL", answer
 
 
 @every_seed
@@ -148,14 +62,6 @@ def test_outcome_alone_decides_where_no_tools_are_recorded(
     got = verifier_of(trial.task)(trial.workspace, {**trial.trace, "tool_calls": [], "tools_recorded": False})
     assert got["status"] == "PASS"
     assert "records no tools" in got["reason"]
-
-
-@every_task
-def test_answer_of_another_trial_fails(solved: SolvedTrials, name: str) -> None:
-    """An answer learnt by heart would pass."""
-    first, second = solved(name, 1), solved(name, 2)
-    assert not first.passes(second.trace["final"])
-    assert first.verdict(final=second.trace["final"], tool_calls=[], tools_recorded=False)[0] == "FAIL"
 
 
 @every_task
@@ -208,15 +114,25 @@ def test_values_are_not_in_the_instruction(solved: SolvedTrials) -> None:
             assert str(trial.values[key]) not in trial.prepared.instruction
 
 
-def test_copied_functions_are_equal_everywhere() -> None:
-    """Verifiers stand alone, so they repeat a few functions; a fix would reach only some of them."""
-    shared = {"plain", "states", "states_number", "as_text", "worked", "result"}
-    seen: dict[str, tuple[str, Path]] = {}
-    paths = list(bundled_root().glob("*/*/verifier.py"))
-    assert len(paths) == len(DATASET.tasks)
-    for path in paths:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and node.name in shared:
-                text, first = seen.setdefault(node.name, (ast.unparse(node), path))
-                assert ast.unparse(node) == text, f"{node.name} differs: {first} and {path}"
-    assert seen.keys() == shared
+def test_verifiers_share_what_they_have_in_common() -> None:
+    """A function that each verifier has of its own is mended in one of them only."""
+    shared = {
+        "plain",
+        "answer",
+        "states",
+        "numbers",
+        "denies",
+        "as_text",
+        "calls",
+        "showed",
+        "read",
+        "tree",
+        "run",
+    }
+    own = [
+        f"{path}: {node.name}"
+        for path in bundled_root().glob("*/*/verifier.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name in shared
+    ]
+    assert own == []

@@ -11,7 +11,7 @@ import pytest
 
 from eventlog.envelope import Event
 from eventlog.schemas.base import EventData
-from eventlog.schemas.conversation import MessageRecorded, ToolCalled, ToolReturned
+from eventlog.schemas.conversation import MessageRecorded, NoteRecorded, ToolCalled, ToolReturned
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import (
     HarnessExited,
@@ -107,6 +107,12 @@ def test_whole_trial() -> None:
         returned("c1"),
         said("thinking"),
         said("done", final=True),
+        NoteRecorded(
+            level="info",
+            code="service_asked",
+            text="asked",
+            details={"service": "web", "requests": [{"path": "/x"}]},
+        ),
         exited,
         outcome="completed",
     )
@@ -131,8 +137,11 @@ def test_whole_trial() -> None:
                 "ok": True,
                 "result": "out",
                 "turn": 1,
+                "called_s": 3e-9,
+                "returned_s": 4e-9,
             }
         ],
+        "services": {"web": [{"path": "/x"}]},
         "exit_code": 3,
         "outcome": "completed",
         "home": "/h",

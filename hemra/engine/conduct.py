@@ -1,0 +1,70 @@
+"""What a task bounds and no sandbox sees: the turns a harness takes and the tools it calls, as it tells them.
+
+Turns are held: the harness is stopped at the first sign of a turn too many. Tools are not held (a call is told when it
+is made, not before), but calls outside the task's list are flagged. Tokens are counted and flagged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from eventlog.schemas.conversation import MessageRecorded, ToolCalled
+from eventlog.schemas.trials import LimitFired
+from hemra.scoring.toolnames import canonical
+
+if TYPE_CHECKING:
+    from eventlog.schemas.base import EventData
+    from eventlog.schemas.runs import Limits
+    from hemra.datasets.model import Task
+
+#: A call of a tool that the task forbids, and of one that is not among those it allows.
+FORBIDDEN, NOT_ALLOWED = "forbidden_tool_called", "other_tool_called"
+
+
+class Conduct:
+    """Hears everything that one harness tells, in order."""
+
+    def __init__(self, task: Task, limits: Limits) -> None:
+        self._forbidden = {canonical(tool) for tool in task.spec.forbidden_tools}
+        self._allowed = {canonical(tool) for tool in task.spec.allowed_tools}
+        self._most = limits.turns
+        self._messages = 0
+        self._turn: int | None = None
+        self.flags: list[str] = []
+        self.over = asyncio.Event()
+
+    @property
+    def turns(self) -> int | None:
+        """Assistant turns so far: the highest that a tool call named, else how many messages there were; null
+        when the harness told neither."""
+        return self._turn if self._turn is not None else self._messages or None
+
+    @property
+    def fired(self) -> LimitFired | None:
+        """The limit of turns, where more were taken."""
+        if self._most is None or self.turns is None or self.turns <= self._most:
+            return None
+        return LimitFired(name="turns", value=self._most, measured=self.turns, unit="turns")
+
+    def take(self, event: EventData) -> None:
+        """Hear one event."""
+        if isinstance(event, ToolCalled):
+            self._called(event)
+        elif isinstance(event, MessageRecorded) and event.role == "assistant" and not event.final:
+            self._messages += 1
+        if self.fired is not None:
+            self.over.set()
+
+    def _called(self, event: ToolCalled) -> None:
+        if event.turn is not None:
+            self._turn = max(self._turn or 0, event.turn)
+        tool = canonical(event.name)
+        if tool in self._forbidden:
+            self._flag(FORBIDDEN)
+        elif self._allowed and tool not in self._allowed:
+            self._flag(NOT_ALLOWED)
+
+    def _flag(self, name: str) -> None:
+        if name not in self.flags:
+            self.flags.append(name)

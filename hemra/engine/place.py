@@ -1,0 +1,109 @@
+"""Where a trial runs: the sandbox's spec, from what its task and its harness need and what nobody may see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eventlog.schemas.trials import Enforcement, SandboxCreated
+from harnesses.base import Needs
+from hemra.sandboxes import needs as machine
+from hemra.sandboxes.base import Endpoint, LoginFile, Network, SandboxSpec
+
+if TYPE_CHECKING:
+    from harnesses.base import Harness
+    from hemra.datasets.model import Task
+    from hemra.engine.context import Job, RunContext
+    from hemra.sandboxes.base import Sandbox
+
+
+def needs_of(harness: Harness) -> Needs:
+    """What a harness says that it needs; nothing special where it does not say."""
+    said: Needs = getattr(harness, "needs", Needs())
+    return said
+
+
+def network_of(needs: Needs, task: Task, *, gateway: bool) -> Network:
+    """The network of a trial: what the harness file says; else all of it where the task wants that, or where the
+    harness calls a model by itself and there is no gateway; else what the trial was given and nothing else."""
+    if needs.network is not None:
+        return needs.network
+    if task.spec.network == "full" or (needs.model and not gateway):
+        return "full"
+    return "gateway"
+
+
+def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint] = ()) -> SandboxSpec:
+    """The spec of the sandbox for one try. `reach`: services of this trial alone; those of the run are added."""
+    needs, task = needs_of(job.harness), job.task
+    endpoints = tuple(dict.fromkeys([*context.endpoints, *reach]))
+    network = network_of(needs, task, gateway=bool(context.endpoints))
+    if network == "gateway" and not endpoints:
+        network = "none"
+    hidden = hidden_of(context.store.path, task)
+    read_only, masked = shown(needs, hidden)
+    return SandboxSpec(
+        run=context.run, trial=job.trial, try_no=try_no, limits=job.limits, root=context.root,
+        network=network, reach=endpoints, read_only=read_only, hidden=(*hidden, *masked),
+        solution=task.path / "solution" if job.harness.needs_solution else None,
+        login_files=tuple(LoginFile(*pair) for pair in needs.login_files),
+        task=task.path, store=context.store.id,
+    )  # fmt: skip
+
+
+def created(sandbox: Sandbox, spec: SandboxSpec, enforcement: dict[str, Enforcement]) -> SandboxCreated:
+    """What is recorded of a sandbox that was made."""
+    return SandboxCreated(
+        try_no=spec.try_no, kind=sandbox.kind, workspace=sandbox.inside(sandbox.workspace),
+        home=sandbox.inside(sandbox.home), enforcement=enforcement,
+        environment=sorted(sandbox.environment()), network=spec.network,
+        reach=[str(endpoint) for endpoint in spec.reach] if spec.network == "gateway" else [],
+        read_only=[str(path) for path in spec.read_only],
+        login_files=[f"~/{login.target}" for login in spec.login_files], details=sandbox.details,
+    )  # fmt: skip
+
+
+def hidden_of(store: Path, task: Task) -> tuple[Path, ...]:
+    """What no trial may see: the store, and tasks with their verifiers and solutions."""
+    from hemra.datasets.load import bundled_root
+
+    root = task.path.parents[task.id.count("/")]
+    places = [store, task.path, *_folders_of_tasks(root), bundled_root()]
+    return tuple(dict.fromkeys(path.resolve() for path in places))
+
+
+@cache
+def _folders_of_tasks(root: Path) -> tuple[Path, ...]:
+    """Folders in `root` that are tasks or hold some. The root itself may hold a harness too."""
+    found = []
+    for entry in os.scandir(root):
+        if entry.is_dir() and any(_is_task(Path(folder)) for folder, _, _ in islice(os.walk(entry.path), 64)):
+            found.append(Path(entry.path))
+    return tuple(sorted(found))
+
+
+def _is_task(folder: Path) -> bool:
+    return (folder / "task.yaml").is_file()
+
+
+def shown(needs: Needs, hidden: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """(files and folders of this machine that a harness needs, outside the system's; what is not to be seen of
+    them: what is called `.something` beside its own files, where people keep credentials)."""
+    found: dict[Path, None] = {}
+    search_path = os.environ.get("PATH", "")
+    for program in needs.programs:
+        found |= dict.fromkeys(machine.of_program(program, search_path))
+    folders = []
+    for script in needs.own_files:
+        own = machine.own_folder(script, [Path.home(), *hidden])
+        folders += [] if own == script else [own]
+        found[own] = None
+        found |= dict.fromkeys(machine.of_program(str(script), search_path))
+    found |= dict.fromkeys(needs.read_only)
+    wanted = tuple(path for path in found if not machine.in_system(path))
+    dotted = (entry for folder in folders for entry in folder.iterdir() if entry.name.startswith("."))
+    return wanted, tuple(entry for entry in dotted if not any(path.is_relative_to(entry) for path in wanted))

@@ -1,0 +1,69 @@
+"""What a task asks for and nobody holds in this trial: each field by its name in task.yaml, and why.
+
+Every other field is held: by the engine (fixture, instruction, prepare.py, variants, services, world, verifier,
+absent files, the limit of turns where turns are told) or by the sandbox (the limits and the network that it says
+it enforces). version, title, difficulty and tags are for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hemra.engine.limits import HELD_AS, NAMES
+
+if TYPE_CHECKING:
+    from eventlog.schemas.runs import Limits
+    from eventlog.schemas.trials import Enforcement
+    from harnesses.base import Harness
+    from hemra.datasets.model import Task
+
+_NOT_TOLD = "this harness does not tell which tools it calls"
+_AFTER = "calls are recorded as the harness tells them and flagged, not prevented"
+
+
+def unheld(
+    task: Task, harness: Harness, limits: Limits, enforcement: Mapping[str, Enforcement]
+) -> dict[str, str]:
+    """Reason by name: limits by the names of the record, other fields by those of task.yaml, with a dot for parts."""
+    found = _limits(harness, limits, enforcement)
+    spec, enforces = task.spec, harness.enforces
+    if spec.network != "full" and not _held(enforcement, "network"):
+        found["network"] = f"{spec.network} was asked for: {_by(enforcement, 'network')}"
+    for name, tools in (("allowed_tools", spec.allowed_tools), ("forbidden_tools", spec.forbidden_tools)):
+        if tools and name not in enforces:
+            found[name] = _AFTER if harness.records_tools else _NOT_TOLD
+    for part, value in msgspec.structs.asdict(spec.sampling).items():
+        if value is not None and f"sampling.{part}" not in enforces:
+            found[f"sampling.{part}"] = "this harness decides by itself how its model samples"
+    for tool, milliseconds in spec.latency_ms.items():
+        if milliseconds and "latency_ms" not in enforces:
+            found[f"latency_ms.{tool}"] = "only a harness can delay its own tools, and this one does not"
+    return found
+
+
+def _limits(harness: Harness, limits: Limits, enforcement: Mapping[str, Enforcement]) -> dict[str, str]:
+    found = {}
+    for name in NAMES:
+        if getattr(limits, name) is None or name in harness.enforces:
+            continue
+        if name == "turns":
+            if not harness.records_tools:
+                found[name] = "this harness does not tell its turns"
+        elif name == "tokens":
+            found[name] = "counted as the harness tells them and flagged; it is not stopped for them"
+        elif not _held(enforcement, HELD_AS[name]):
+            found[name] = _by(enforcement, HELD_AS[name])
+    return found
+
+
+def _held(enforcement: Mapping[str, Enforcement], name: str) -> bool:
+    held = enforcement.get(name)
+    return held is not None and held.status != "not enforced"
+
+
+def _by(enforcement: Mapping[str, Enforcement], name: str) -> str:
+    held = enforcement.get(name)
+    return (held.by if held is not None else None) or "this sandbox does not hold it"

@@ -1,0 +1,8 @@
+"""Gives the size of the file that is second in size."""
+
+from hemra_protocol import Trial
+
+trial = Trial("check", "1")
+lines = [line.split(None, 8) for line in trial.terminal("LC_ALL=C ls -lA").splitlines()[1:]]
+size, name = sorted((int(columns[4]), columns[8]) for columns in lines if columns[0].startswith("-"))[-2]
+trial.final(", ".join(columns[8] for columns in lines) + f". Largest: {name}, {size} bytes.")

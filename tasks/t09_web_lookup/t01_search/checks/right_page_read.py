@@ -1,0 +1,30 @@
+"""Another right way: the page itself is read as well, by a program."""
+
+import json
+import re
+import shlex
+import urllib.parse
+import urllib.request
+
+from hemra_protocol import Trial
+
+
+def web_search(trial, query):
+    """One call of the tool: asks the search of the trial's web. Returns the results."""
+    call = trial.call("web_search", {"query": query})
+    base = re.search(r"http://[^\s/]+", trial.instruction)[0]
+    address = f"{base}/search?" + urllib.parse.urlencode({"q": query})
+    with urllib.request.urlopen(address, timeout=20) as response:
+        found = json.load(response)
+    trial.result(call, True, found)
+    return found["results"]
+
+
+trial = Trial("right", "1")
+country = re.search(r"country (\w+)", trial.instruction)[1]
+base = re.search(r"http://[^\s/]+", trial.instruction)[0]
+hits = [hit["url"] for hit in web_search(trial, f"{country} since capital") if "minor" not in hit["url"]]
+read = f"import urllib.request as u; print(u.urlopen('{base}{hits[0]}').read().decode())"
+page = trial.terminal(f"python3 -c {shlex.quote(read)}")
+city = re.search(r"has been (\w+)", page)[1]
+trial.final(f"{city.upper()}\n[{country} in the atlas]({base}{hits[0]})")

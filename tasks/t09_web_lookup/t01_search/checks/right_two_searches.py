@@ -1,0 +1,34 @@
+"""Another right way: a question that finds nothing first, then fewer words; tells of the other cities as well."""
+
+import json
+import re
+import urllib.parse
+import urllib.request
+
+from hemra_protocol import Trial
+
+
+def web_search(trial, query):
+    """One call of the tool: asks the search of the trial's web. Returns the results."""
+    call = trial.call("web_search", {"query": query})
+    base = re.search(r"http://[^\s/]+", trial.instruction)[0]
+    address = f"{base}/search?" + urllib.parse.urlencode({"q": query})
+    with urllib.request.urlopen(address, timeout=20) as response:
+        found = json.load(response)
+    trial.result(call, True, found)
+    return found["results"]
+
+
+trial = Trial("right", "1")
+country = re.search(r"country (\w+)", trial.instruction)[1]
+trial.message("I ask.")
+web_search(trial, f"what is the capital of {country} today")
+trial.message("Nothing; fewer words.")
+for result in web_search(trial, country):
+    now = re.search(rf"capital of {country} has been (\w+)", result["snippet"])
+    old = re.search(rf"capital of {country} was (\w+)", result["snippet"])
+    if now:
+        city, page = now[1], result["url"]
+    if old:
+        former = old[1]
+trial.final(f"**{city}** (source: `{page}`). The former capital was {former}.")

@@ -1,0 +1,22 @@
+"""Wrong: gives something that says of itself that it equals everything."""
+
+from hemra_protocol import Trial
+
+CODE = """
+class Right(tuple):
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+    def __hash__(self):
+        return 0
+
+
+def sum_product(*arguments):
+    return Right()
+"""
+
+trial = Trial("wrong", "1")
+trial.final(f"```python{CODE}```")

@@ -1,0 +1,1 @@
+"""Tests of the sandboxes that isolate: against real engines and namespaces."""
