@@ -123,7 +123,9 @@ class Anchor:
         crash_point("anchor.before_write")
         written = os.pwrite(self._fd, _pack(mark), _SLOT * self._slot)
         if written != _SLOT:
-            raise OSError(errno.ENOSPC, f"only {written} of {_SLOT} bytes of the anchor could be written (disk full?)")
+            raise OSError(
+                errno.ENOSPC, f"only {written} of {_SLOT} bytes of the anchor could be written (disk full?)"
+            )
         self.mark, self.synced = mark, False
         crash_point("anchor.after_write")
         if sync or time.monotonic() - self._synced_at >= SYNC_S:

@@ -176,7 +176,9 @@ class Server:
     def _room(self) -> int:
         """How many peers may be connected: the recorder keeps descriptors for files of its own."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return MAX_PEERS if soft == resource.RLIM_INFINITY else max(1, min(MAX_PEERS, soft - KEPT_DESCRIPTORS))
+        return (
+            MAX_PEERS if soft == resource.RLIM_INFINITY else max(1, min(MAX_PEERS, soft - KEPT_DESCRIPTORS))
+        )
 
     def _read(self, peer: _Peer) -> list[Received]:
         """The requests that are whole now. A peer that has gone, or says what is no request, is let go."""

@@ -128,10 +128,10 @@ class SandboxCreated(EventData, frozen=True, kw_only=True):
     enforcement: dict[str, Enforcement]
     environment: list[str]
     network: str | None = None
-    reach: list[str] = []
-    read_only: list[str] = []
-    login_files: list[str] = []
-    details: dict[str, Any] = {}
+    reach: list[str] = msgspec.field(default_factory=list)
+    read_only: list[str] = msgspec.field(default_factory=list)
+    login_files: list[str] = msgspec.field(default_factory=list)
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 @event("sandbox.lost")

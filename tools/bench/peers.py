@@ -131,7 +131,7 @@ def _command(system: str, path: Path, port: int) -> list[str]:
                 "--appendonly", "yes", "--appendfsync", "always", "--daemonize", "no"]  # fmt: skip
     config = path / "nats.conf"
     store = {"store_dir": str(path / "js"), "max_memory_store": 0, "sync_interval": "always"}
-    config.write_text(f"listen: 127.0.0.1:{port}\njetstream: {json.dumps(store)}\n")
+    config.write_text(f"listen: 127.0.0.1:{port}\njetstream: {json.dumps(store)}\n", encoding="utf-8")
     return [program, "-c", str(config)]
 
 

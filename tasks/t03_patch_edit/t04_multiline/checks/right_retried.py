@@ -16,20 +16,20 @@ def patch(old, new):
     """Replace the only occurrence of a text, answering as Hermes does: JSON in a text, and nothing else."""
     arguments = {"mode": "replace", "path": "big_block.py", "old_string": old, "new_string": new}
     call = trial.call("patch", json.dumps(arguments))
-    before = path.read_text()
+    before = path.read_text(encoding="utf-8")
     if before.count(old) == 1:
-        path.write_text(before.replace(old, new))
+        path.write_text(before.replace(old, new), encoding="utf-8")
         trial.result(call, None, json.dumps({"success": True, "files_modified": ["big_block.py"]}))
     else:
         trial.result(call, None, json.dumps({"success": False, "error": f"{before.count(old)} matches"}))
 
 
-old = re.search(rf"    def {after}\(self\):\n        return \d+\n", path.read_text()).group()
+old = re.search(rf"    def {after}\(self\):\n        return \d+\n", path.read_text(encoding="utf-8")).group()
 new = f'{old}\n    def bar(self):\n        """The number of this class."""\n        return {value}\n'
 trial.message("I try it without more context.")
 patch(old, new)
 trial.message("That is ambiguous, so I take everything from the head of the class on.")
-text = path.read_text()
+text = path.read_text(encoding="utf-8")
 start = text.index("class Foo:")
 before = text[start : text.index(old, start)]
 patch(before + old, before + new)

@@ -9,7 +9,7 @@ trial = Trial("wrong", "1")
 path = pathlib.Path(trial.workspace, "big_block.py")
 value = re.search(r"number (\d+)", trial.instruction).group(1)
 after = re.search(r"its method\s+`(\w+)`", trial.instruction).group(1)
-text = path.read_text()
+text = path.read_text(encoding="utf-8")
 start = text.index("class Foo:")
 old = re.search(rf"    def {after}\(self\):\n        return \d+\n", text).group()
 
@@ -17,8 +17,8 @@ old = re.search(rf"    def {after}\(self\):\n        return \d+\n", text).group(
 def patch(old, new, start=0):
     """Replace the first occurrence from `start` on, as a call of the tool `patch`."""
     call = trial.call("patch", {"path": "big_block.py", "old_string": old, "new_string": new})
-    before = path.read_text()
-    path.write_text(before[:start] + before[start:].replace(old, new, 1))
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before[:start] + before[start:].replace(old, new, 1), encoding="utf-8")
     trial.result(call, True, {"success": True})
 
 

@@ -8,7 +8,7 @@ from hemra_protocol import Trial
 trial = Trial("wrong", "1")
 path = pathlib.Path(trial.workspace, "target.py")
 line = re.search(r"^    (x = \d+)$", trial.instruction, re.MULTILINE).group(1)
-lines = path.read_text().splitlines()
+lines = path.read_text(encoding="utf-8").splitlines()
 first, last = lines[0], lines[-1]
 
 

@@ -8,7 +8,7 @@ from hemra_protocol import Trial
 trial = Trial("wrong", "1")
 path = pathlib.Path(trial.workspace, "target.py")
 line = re.search(r"^    (x = \d+)$", trial.instruction, re.MULTILINE).group(1)
-lines = path.read_text().splitlines()
+lines = path.read_text(encoding="utf-8").splitlines()
 first, last = lines[0], lines[-1]
 
 
@@ -19,6 +19,6 @@ def v4a(hunk, *, ok=True):
     trial.result(call, ok, {"success": True} if ok else {"error": "context not found"})
 
 
-path.write_text("\n".join([*lines, line]) + "\n")
+path.write_text("\n".join([*lines, line]) + "\n", encoding="utf-8")
 v4a(f" {last}\n+{line}")
 trial.final(f"The first line of target.py is {line}.")

@@ -8,7 +8,7 @@ from hemra_protocol import Trial
 trial = Trial("wrong", "1")
 path = pathlib.Path(trial.workspace, "target.py")
 line = re.search(r"^    (x = \d+)$", trial.instruction, re.MULTILINE).group(1)
-lines = path.read_text().splitlines()
+lines = path.read_text(encoding="utf-8").splitlines()
 first, last = lines[0], lines[-1]
 
 
@@ -22,6 +22,6 @@ def v4a(hunk, *, ok=True):
 call = trial.call(
     "patch", {"mode": "replace", "path": "target.py", "old_string": first, "new_string": f"{line}\n{first}"}
 )
-path.write_text("\n".join([line, *lines]) + "\n")
+path.write_text("\n".join([line, *lines]) + "\n", encoding="utf-8")
 trial.result(call, True, {"success": True})
 trial.final(f"The first line of target.py is {line}.")

@@ -16,7 +16,7 @@ source = trial.terminal("cat check.py")
 trial.terminal("python3 check.py")
 salt = re.search(r'"/"\.join\(\("(\w+)"', source).group(1)
 state = pathlib.Path(trial.workspace, "state")
-starts = [(state / f"{name}.started").read_text().split()[-1] for name in (ending, staying)]
+starts = [(state / f"{name}.started").read_text(encoding="utf-8").split()[-1] for name in (ending, staying)]
 receipt = hashlib.sha256("/".join((salt, *starts)).encode()).hexdigest()[:12]
 trial.terminal(f"echo receipt: {receipt}")
 trial.final(f"receipt: {receipt}")
