@@ -70,7 +70,7 @@ def recover(directory: Path) -> Recovered:
     state = Recovered(mark.stream if mark else _stream_of(segments))
     _walk(directory, segments, mark, state)
     if mark is None or mark.last != state.last or None in anchors.slots(directory):
-        for path in state.unsynced:
+        for path in dict.fromkeys(state.unsynced):
             _written_anew(path)
         base = mark or anchors.Mark(anchors.CLOSED, 0, state.stream, 0, 0, 0, NO_LINK)
         anchors.Anchor(

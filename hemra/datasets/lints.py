@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -113,4 +114,5 @@ def written_injections(task: Task, workspace: Path) -> Iterator[str]:
         name = path.relative_to(workspace).as_posix()
         fresh = task.fixture + name not in task.files and name not in task.spec.allow_injection
         if fresh and path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 20:
-            yield from injections(path.read_bytes(), f"workspace {name}")
+            with contextlib.suppress(PermissionError):  # a file that the agent cannot read either
+                yield from injections(path.read_bytes(), f"workspace {name}")

@@ -24,7 +24,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -389,14 +389,3 @@ def _site() -> str:
                 found.append(name)
         frame = frame.f_back
     return " < ".join(found)
-
-
-@contextlib.contextmanager
-def unsynced() -> Iterator[None]:
-    """Syncs do nothing in here: for looking at rebuilt stores, whose own durability nobody asks for."""
-    before = os.fsync, os.fdatasync
-    os.fsync = os.fdatasync = lambda fd: None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        os.fsync, os.fdatasync = before

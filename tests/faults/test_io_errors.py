@@ -12,15 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eventlog.anchor import Anchor
-from eventlog.errors import DamageError
-from eventlog.reader import read
-from eventlog.seal import seal_segments
-from eventlog.store import Store
-from eventlog.stream import StreamWriter
-from tests.eventlog.conftest import incoming
 from tests.faults.explorer import Explorer
-from tests.faults.filelayer import RecordingLayer
 from tests.faults.ledger import REFUSED
 from tests.faults.powercut import Cut, random_cut
 from tests.faults.scenes import SCENES, Fault, scene_of
@@ -65,7 +57,7 @@ def no_second_sync(explorer: Explorer) -> None:
 def test_every_call_fails_once(quick: Path, scene: str) -> None:
     """If this failed, one error of the disk would lose what was acknowledged, pass for damage, or end a stream."""
     rng = random.Random(scene)
-    step = 9 if scene == "imports" else 2
+    step = 16 if scene == "imports" else 2
     told = 0
     for place in range(rng.randrange(step), calls_of(scene, quick / "calm"), step):
         name = f"{scene}/fail={place}:{ERRORS[place % 7]}:{TIMES[place // 7 % 4]}"
@@ -90,39 +82,3 @@ def test_an_error_is_told_to_those_whom_it_concerns(quick: Path) -> None:
             assert any(op.name == REFUSED for op in scene.layer.trace.ops)
             refused += 1
     assert refused == len(commits)
-
-
-@pytest.mark.parametrize("times", [4, 30])
-def test_a_file_whose_sync_failed_is_not_used_again(quick: Path, times: int) -> None:
-    """If this failed, the next segment, or the next process, would trust a file whose pages the kernel dropped."""
-    for place in range(60, 100):
-        no_second_sync(Explorer(f"rolling/fail={place}:ENOSPC:{times}", quick / str(place)))
-
-
-def test_half_an_anchor_slot_is_refused(tmp_path: Path) -> None:
-    """If this failed, a finished stream would be sealed up to an older mark, and acknowledged events removed."""
-    (tmp_path / "run").mkdir()
-    with RecordingLayer(tmp_path) as layer:
-        anchor = Anchor.first(tmp_path / "run", b"12345678")
-        layer.fault = Fault(0, "SHORT")
-        with pytest.raises(OSError, match="100 of 512 bytes"):
-            anchor.advance(last=1)
-        anchor.close()
-
-
-def test_a_seal_refuses_an_anchor_of_which_a_slot_is_bad(tmp_path: Path) -> None:
-    """If this failed, what only the bad slot knew of would be left out of the sealed file, and its segment removed."""
-    store = Store.open(tmp_path / "s", create=True)
-    with StreamWriter.open(store, "run", create=True) as writer:
-        for number in range(1, 4):
-            writer.commit([incoming(1, number, 1)])
-        path = store.stream_path("run")
-        whole = (path / "anchor").read_bytes()
-        newest = max(range(2), key=lambda i: int.from_bytes(whole[512 * i + 8 : 512 * i + 16], "little"))
-        torn = bytearray(whole)
-        torn[512 * newest + 100 : 512 * newest + 120] = b"x" * 20
-        (path / "anchor").write_bytes(torn)
-        with pytest.raises(DamageError, match="a slot is damaged"):
-            seal_segments(path)
-        (path / "anchor").write_bytes(whole)
-    assert len(list(read(store, "run"))) == 3

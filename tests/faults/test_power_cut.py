@@ -66,7 +66,6 @@ def test_a_power_cut_in_the_recovery_from_one(quick: Path, name: str) -> None:
     assert total > 0.9 * each * places
 
 
-@pytest.mark.xfail(strict=True, reason="recovery copies a segment for each frame above the mark")
 def test_recovery_writes_a_segment_anew_once(quick: Path) -> None:
     """If this failed, opening after a power cut would copy a segment as often as there were commits in 100 ms."""
     plain = Explorer("plain", quick / "plain")

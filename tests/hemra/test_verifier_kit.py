@@ -347,3 +347,14 @@ def test_results_have_the_shape_of_the_contract() -> None:
     assert check(kit.passed("r", score=0.5)) == ("PASS", 0.5, "r", None)
     assert check(kit.failed("r", n=1)) == ("FAIL", 0.0, "r", {"n": 1})
     assert check(kit.skipped("r")) == ("SKIPPED", None, "r", None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, which this system does not have")
+def test_the_memory_of_the_verifier_is_out_of_reach(space: Path) -> None:
+    """If this failed, a program of the workspace could read the right values where they are compared."""
+    code = (
+        "import os\n"
+        "try:\n open(f'/proc/{os.getppid()}/mem', 'rb'); print('open')\n"
+        "except PermissionError: print('refused')\n"
+    )
+    assert ran(space, code).stdout == b"refused\n"
