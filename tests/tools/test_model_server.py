@@ -314,7 +314,7 @@ def test_the_other_faults_of_an_answer(dialect: str) -> None:
         assert stops[dialect] in reply.body.decode()
     with serving(TWO + "faults: [{kind: malformed_arguments}]") as server:
         arguments = said(dialect, ask(server, dialect, stream=True))[2]
-        assert arguments == '{"command":"ls -la"'
+        assert arguments == '{"command"'
     with serving(TWO + "faults: [{kind: error_event, after_tokens: 1, message: Overloaded}]") as server:
         reply = ask(server, dialect, stream=True)
         assert reply.whole
@@ -445,6 +445,8 @@ def test_many_requests_use_one_connection() -> None:
         for dialect in DIALECTS * 2:
             connection.request("POST", PATHS[dialect], json.dumps(request(dialect, stream=dialect == "chat")))
             ports.add(connection.sock.getsockname()[1])
+            connection.getresponse().read()
+            connection.request("HEAD", "/api/hello")  # a body here would be read as the next answer's head
             connection.getresponse().read()
         connection.close()
     assert len(ports) == 1

@@ -15,7 +15,6 @@ import msgspec
 
 from .recipes.book import TASKS, Book
 from .script import BUNDLED, Fault, Script, ScriptError, fault, load
-from .server import ModelServer
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -60,6 +59,8 @@ def script_of(options: argparse.Namespace) -> Script:
 
 async def serve(options: argparse.Namespace, script: Script) -> None:
     """Serve until SIGINT or SIGTERM."""
+    from .server import ModelServer
+
     book = Book.load(options.tasks) if script.mode != "turns" else None
     server = ModelServer(script, log=options.log, book=book)
     base = await server.start(options.port, options.host)
@@ -80,6 +81,9 @@ def main(given: Sequence[str] | None = None) -> int:
     options = arguments(given)
     try:
         asyncio.run(serve(options, script_of(options)))
+    except ModuleNotFoundError as error:
+        print(f"model server: needs {error.name}, which is not installed (make setup)", file=sys.stderr)
+        return 2
     except (ScriptError, OSError, ValueError) as error:
         print(f"model server: {error}", file=sys.stderr)
         return 2

@@ -135,8 +135,8 @@ def _search(tool: Offered, given: Mapping[str, Any]) -> Call | None:
     arguments = laid_out(tool.parameters, {"pattern": given["pattern"], "path": "."})
     if tool.kind != "function" or "pattern" not in arguments:
         return None
-    modes = properties(tool.parameters).get("output_mode", {}).get("enum") or ()
-    mode = next((mode for mode in ("files_only", "files_with_matches") if mode in modes), None)
+    modes = str(properties(tool.parameters).get("output_mode", {}).get("enum"))
+    mode = next((mode for mode in ("files_only", "files_with_matches") if repr(mode) in modes), None)
     return _function(tool, arguments | ({"output_mode": mode} if mode else {}))
 
 

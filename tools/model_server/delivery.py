@@ -37,8 +37,10 @@ class Wire:
         await response.prepare(self._request)
 
     async def write(self, piece: Piece) -> None:
-        """Send one piece."""
+        """Send one piece; to HEAD, which asks for the head alone, nothing."""
         assert self._response is not None, "begin comes first"
+        if self._request.method == "HEAD":
+            return
         await self._response.write(piece.content)
         entry, now = self._entry, self._journal.now()
         self._digest.update(piece.content)
@@ -88,8 +90,9 @@ class Delivery:
         fault, pace = self._decision.fault, self._decision.pace
         if pace.headers_s:
             await asyncio.sleep(pace.headers_s)
-        if fault and fault.kind in _AT_ONCE:
-            return await getattr(self, _AT_ONCE[fault.kind])(fault)  # type: ignore[no-any-return]
+        at_once = {"status": self._status, "hang": self._hang, "drop": self._drop, "junk": self._junk}
+        if fault and fault.kind in at_once:
+            return await at_once[fault.kind](fault)
         if self._asked.stream:
             return await self._stream(fault)
         return await self._whole(fault)
@@ -177,9 +180,6 @@ class Delivery:
             return
         self._entry.usage = used.normal()
         self._entry.usage_raw = self._dialect.usage(used) if usage_told else None
-
-
-_AT_ONCE = {"status": "_status", "hang": "_hang", "drop": "_drop", "junk": "_junk"}
 
 
 def _until(pieces: Iterable[Piece], tokens: int) -> Iterable[Piece]:

@@ -44,8 +44,8 @@ class Decision:
 
 
 def malformed(call: Call) -> Call:
-    """The same call as a model writes it that loses the thread: JSON that does not end."""
-    return replace(call, arguments=call.arguments[:-1] if len(call.arguments) > 1 else '{"')
+    """The same call as a model writes it that loses the thread: half of its JSON, which no repair brings back."""
+    return replace(call, arguments=call.arguments[: len(call.arguments) // 2] or '{"')
 
 
 class Director:

@@ -24,7 +24,8 @@ class Entry:
     """One request. Times are seconds since the server started; unknown is None.
 
     `kind`: `model`, `auxiliary`, `models`, `count_tokens`, `probe` or `unknown`. `ended`: `open` while it goes on,
-    then `complete`, `cut` (the server broke it off, as the script says), or `disconnected` (the client went).
+    then `complete`, `cut` (the server broke it off, as the script says or because it was stopped), `disconnected` (the
+    client went), or `failed` (a bug of this server).
     `usage` is the normal form of what the answer cost, `usage_raw` what was really sent of it: a stream that was
     cut, or a chat stream whose client did not ask for usage, has the first and not the second.
     """

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 
+#: At most a few lines of facts, one of them on the time, before the output.
 _CODEX = re.compile(
-    r"\A(?:.*\n)*?(?:Wall time: .*|Exit code: .*)\n(?:.*\n)*?(?:Output|Output:):?\n(?P<said>.*)\Z", re.DOTALL
+    r"\A(?=(?:[^\n]*\n){0,6}?Wall time: )(?:[^\n]*\n){1,8}?(?:Total output lines: \d+\n+)?Output:\n(?P<said>.*)\Z",
+    re.DOTALL,
 )
 _MINI = re.compile(r"<returncode>-?\d+</returncode>\s*<output>\n?(?P<said>.*?)\n?</output>", re.DOTALL)
+#: A reader that puts the file between tags, with a remark on its end.
+_WRAPPED = re.compile(r"<(?P<tag>content|file)>\n(?P<said>.*?)(?:\n+\([^\n]*\))?\n</(?P=tag)>", re.DOTALL)
 _REMINDER = re.compile(r"\s*<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 _NOTHING = re.compile(r"\A\s*\((?:\w+ )?(?:no output|completed with no output)\)\s*\Z", re.IGNORECASE)
-_NUMBERED = re.compile(r"^\s*(?:<\w+>)?\s*(\d+)(?:→|\t|\||: ?)(.*)$")
+#: `     1→text`, `1<tab>text`, `1|text`, `00001| text` and `1: text`.
+_NUMBERED = re.compile(r"\s*(?:(\d+)(?:→|\t)|(\d{5,})\| |(\d+)\||(\d+): )(.*)")
 _KEYS = ("output", "content", "stdout", "result", "text", "files", "matches")
 
 
@@ -21,6 +26,8 @@ def plain(result: str) -> str:
     for form in (_CODEX, _MINI):
         if found := form.search(text):
             text = found["said"]
+    if found := _WRAPPED.search(text):
+        text = found["said"]
     if _NOTHING.match(text):
         return ""
     return _without_numbers(text)
@@ -52,14 +59,9 @@ def _listed(each: object) -> str:
 def _without_numbers(text: str) -> str:
     """Lines without the numbers in front, where a reader numbers them one after the other."""
     lines = text.split("\n")
-    found = [match for line in lines if (match := _NUMBERED.match(line))]
-    numbers = [int(match[1]) for match in found]
-    if (
-        not found
-        or len(found) * 2 < len(lines)
-        or numbers != list(range(numbers[0], numbers[0] + len(found)))
-    ):
+    found = [match for line in lines if (match := _NUMBERED.fullmatch(line))]
+    numbers = [int(next(filter(None, match.groups()[:4]))) for match in found]
+    follow = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
+    if not follow or len(found) * 2 < len(lines):
         return text
-    return (
-        "\n".join(match[2].removeprefix(" ") if ": " in match[0][:8] else match[2] for match in found) + "\n"
-    )
+    return "\n".join(match[5] for match in found) + "\n"

@@ -21,6 +21,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+def schema_of(given: Any) -> Mapping[str, Any]:
+    """The schema that a tool came with; an empty one where it is none."""
+    return given if isinstance(given, Mapping) else {}
+
+
 def properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The fields of an object schema, each with its own schema; empty for any other."""
     listed = schema.get("properties")
@@ -52,8 +57,11 @@ def laid_out(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, 
 def fill(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The given fields, and something that fits for every other field that is required."""
     known = properties(schema)
-    missing = [name for name in schema.get("required") or () if name not in given]
-    return dict(given) | {name: example(known.get(name, {}), str(name)) for name in missing}
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    return dict(given) | {
+        name: example(known.get(name, {}), name) for name in map(str, names) if name not in given
+    }
 
 
 def example(schema: Mapping[str, Any], name: str = "value") -> Any:
@@ -61,15 +69,15 @@ def example(schema: Mapping[str, Any], name: str = "value") -> Any:
     for key in ("default", "const"):
         if key in schema:
             return schema[key]
-    if schema.get("enum"):
-        choices = schema["enum"]
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
         return "medium" if "medium" in choices else choices[0]
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((each for each in kind if each != "null"), "null")
     if kind == "object":
         return fill(schema, {})
-    plain: dict[Any, Any] = {"boolean": False, "array": [], "null": None}
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
-    return plain.get(kind, f"the {name.replace('_', ' ')} of this step")
+    plain: dict[str, Any] = {"boolean": False, "array": [], "null": None}
+    return plain.get(str(kind), f"the {name.replace('_', ' ')} of this step")

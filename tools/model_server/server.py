@@ -28,7 +28,9 @@ from .tokens import count
 #: Headers that carry a secret: their values are kept nowhere.
 SECRET = ("authorization", "x-api-key", "api-key", "cookie", "proxy-authorization")
 #: Paths that clients knock at to see whether somebody is there.
-PROBES = ("/", "/api/hello", "/health", "/v1", "/v1/")
+PROBES = ("/", "/api/hello", "/health", "/v1")
+#: Ends of paths at which clients look for another kind of server; that there is none here is their answer.
+STRANGERS = ("/api/v1/models", "/api/tags", "/api/show", "/props", "/version")
 
 
 class ModelServer:
@@ -40,6 +42,7 @@ class ModelServer:
         self.base = ""
         self._director = Director(script, book)
         self._runner: web.AppRunner | None = None
+        self._stopping = False
 
     async def start(self, port: int = 0, host: str = "127.0.0.1") -> str:
         """Listen; port 0 takes a free one. Returns `base`. Raises ValueError for a host that is not loopback."""
@@ -60,6 +63,7 @@ class ModelServer:
 
     async def stop(self) -> None:
         """Stop listening, break off what is open, and close the log."""
+        self._stopping = True
         if self._runner is not None:
             await self._runner.cleanup()
         for entry in self.journal.entries:
@@ -77,7 +81,7 @@ class ModelServer:
         try:
             return await self._answer(request, entry, wire, key)
         except (asyncio.CancelledError, ConnectionError):
-            self.journal.finish(entry, "disconnected")
+            self.journal.finish(entry, "cut" if self._stopping else "disconnected")
             raise
         finally:
             self.journal.finish(entry, "failed")  # only when nothing else closed it: a bug in this server
@@ -185,6 +189,8 @@ class ModelServer:
             return await send_json(
                 wire, 405, chat.error(405, f"{request.method} is not allowed here; POST is")
             )
+        if path.endswith(STRANGERS):
+            entry.kind = "probe"
         return await send_json(wire, 404, chat.error(404, f"nothing at {request.method} {path}"))
 
     def _control(self, request: web.Request) -> web.StreamResponse:

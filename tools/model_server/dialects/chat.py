@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..exchange import Answer, Asked, BadRequest, Call, History, Offered, Piece, Usage, joined_text, wire
+from ..schemas import schema_of
 from ..tokens import logprob, token_id, tokens
 
 NAME = "chat"
@@ -69,7 +70,7 @@ def _offered(tool: Any) -> Offered:
     detail = tool.get(kind)
     if not isinstance(detail, Mapping) or not detail.get("name"):
         raise BadRequest(f"a tool of type {tool.get('type')!r} has no name under {kind!r}")
-    return Offered(str(detail["name"]), kind, detail.get("parameters") or {})
+    return Offered(str(detail["name"]), kind, schema_of(detail.get("parameters")))
 
 
 def usage(used: Usage) -> dict[str, Any]:

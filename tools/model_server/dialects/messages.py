@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..exchange import Answer, Asked, BadRequest, History, Offered, Piece, Usage, compact, event, joined_text
+from ..schemas import schema_of
 from ..tokens import tokens
 
 NAME = "messages"
@@ -62,7 +63,7 @@ def _collect(history: History, role: str, content: Any) -> None:
 def _offered(tool: Any) -> Offered:
     if not isinstance(tool, Mapping) or not tool.get("name"):
         raise BadRequest("tools: every tool must be an object with a name")
-    return Offered(str(tool["name"]), "function", tool.get("input_schema") or {})
+    return Offered(str(tool["name"]), "function", schema_of(tool.get("input_schema")))
 
 
 def usage(used: Usage) -> dict[str, Any]:

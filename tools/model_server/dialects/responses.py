@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..exchange import Answer, Asked, BadRequest, Call, History, Offered, Piece, Usage, event, joined_text
+from ..schemas import schema_of
 from ..tokens import logprob, tokens
 from . import chat
 
@@ -68,7 +69,7 @@ def _offered(listed: Iterable[Any], namespace: str | None = None) -> Iterator[Of
         elif tool.get("type") in ("function", "custom"):
             if not tool.get("name"):
                 raise BadRequest(f"a tool of type {tool['type']!r} has no name")
-            yield Offered(str(tool["name"]), tool["type"], tool.get("parameters") or {}, namespace)
+            yield Offered(str(tool["name"]), tool["type"], schema_of(tool.get("parameters")), namespace)
 
 
 def usage(used: Usage) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -97,30 +97,40 @@ def act(kind: str, **given: Any) -> Action:
 
 @dataclass(frozen=True)
 class Template:
-    """An instruction as it stands in the task folder, as a pattern for the text that a harness is given."""
+    """An instruction as it stands in the task folder, and the search for it in what a harness is given."""
 
     task: str
     text: str
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """Blanks match any blanks, a placeholder any text, the same one the same text."""
-        seen: set[str] = set()
-        return re.compile("".join(_parts(self.text.strip(), seen)), re.DOTALL)
+    def _pieces(self) -> tuple[list[re.Pattern[str]], list[str]]:
+        """What stands around the placeholders, and their names. A value at the end ends with its line."""
+        pieces = _PLACEHOLDER.split(self.text.strip())
+        first, *others = pieces[::2]
+        between = [_literal(first), *(_literal(piece) or r"(?=\n|\Z)" for piece in others)]
+        return [re.compile(pattern) for pattern in between], pieces[1::2]
 
-
-def _parts(text: str, seen: set[str]) -> Iterator[str]:
-    place = 0
-    for found in _PLACEHOLDER.finditer(text):
-        yield _literal(text[place : found.start()])
-        name = found[1]
-        yield f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
-        seen.add(name)
-        place = found.end()
-    yield _literal(text[place:])
+    def find(self, text: str) -> tuple[str, dict[str, str]] | None:
+        """The instruction in a text, and the values in it. Linear in the text: a value is the shortest possible."""
+        (first, *others), names = self._pieces
+        begin = first.search(text)
+        if begin is None:
+            return None
+        place = begin.end()
+        values: dict[str, str] = {}
+        for name, piece in zip(names, others, strict=True):
+            found = piece.search(text, place + 1)
+            if (
+                found is None
+                or values.setdefault(name, text[place : found.start()]) != text[place : found.start()]
+            ):
+                return None
+            place = found.end()
+        return text[begin.start() : place], values
 
 
 def _literal(text: str) -> str:
+    """A pattern for the text, in which any blanks stand for blanks."""
     return r"\s+".join(re.escape(word) for word in re.split(r"\s+", text))
 
 
@@ -156,8 +166,8 @@ class Book:
 
     def _match(self, text: str) -> tuple[str, str, dict[str, str]] | None:
         for template in self._templates:
-            if found := template.pattern.search(text):
-                return template.task, found[0], found.groupdict()
+            if found := template.find(text):
+                return template.task, *found
         return None
 
     def next_move(self, task: Task, results: Sequence[str]) -> Step | str:
