@@ -8,7 +8,7 @@ demo: $(READY)            ## the bundled suite, two harnesses, from pinning to a
 	sh tools/demo.sh
 
 test: $(READY)            ## all tests
-	sh tools/tests.sh $(ARGS)
+	$(PY) tools/run_tests.py $(ARGS)
 
 check: $(READY)           ## lint, format, types, import directions, house rules, generated docs
 	$(PY) -m ruff check .
