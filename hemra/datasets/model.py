@@ -104,7 +104,9 @@ class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     `absent_files` are paths that the instruction names although they are not there at the start (they
     may hold placeholders); that they are absent is checked at every preparation. `allow_injection` names
     fixture files whose text may look like an instruction to the agent. `world` is a program of the task
-    that is started in the sandbox before the harness. `latency_ms` is asked of the harness for calls of a tool.
+    that is started in the sandbox before the harness. `quota_kb` names folders of the workspace that hold so many
+    KiB and no more; they begin empty, and what is in them goes with the trial. `latency_ms` is asked of the
+    harness for calls of a tool.
     `sandbox` is where the task is to be run unless the run says otherwise, as `--sandbox` takes it.
     """
 
@@ -120,6 +122,7 @@ class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     allow_injection: Tools = ()
     absent_files: Tools = ()
     world: PathInTask | None = None
+    quota_kb: dict[PathInTask, Count] = {}
     services: Services = Services()
     latency_ms: dict[Text, Milliseconds] = {}
     variants: tuple[Variant, ...] = ()

@@ -123,10 +123,16 @@ def _changed(task: Task, path: str, what: str) -> DatasetChanged:
     )
 
 
+def _holds_files(folder: Path) -> bool:
+    return any(not entry.is_dir() or entry.is_symlink() for entry in (folder, *folder.rglob("*")))
+
+
 def _copy_fixture(task: Task, workspace: Path) -> None:
     """Write the fixture's files as new files (never links), in the modes 0644 and 0755."""
     workspace.mkdir(parents=True, exist_ok=True)
-    if any(workspace.iterdir()):
+    # What a sandbox makes beforehand: a place for each folder that is to have a size of its own.
+    places = {path.split("/")[0] for path in task.spec.quota_kb}
+    if any(entry.name not in places or _holds_files(entry) for entry in workspace.iterdir()):
         raise HemraError(f"workspace {workspace} is not empty; a trial must start in an empty one")
     fixture = task.fixture
     for path, digest in task.files.items():

@@ -51,6 +51,7 @@ def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint
         network=network, reach=endpoints, read_only=read_only, hidden=(*hidden, *masked),
         solution=task.path / "solution" if job.harness.needs_solution else None,
         login_files=tuple(LoginFile(*pair) for pair in needs.login_files),
+        quotas={path: kib * 1024 for path, kib in task.spec.quota_kb.items()},
         task=task.path, store=context.store.id,
     )  # fmt: skip
 

@@ -221,7 +221,8 @@ class Try:
     async def _announce(self, prepared: Prepared | None) -> None:
         """`trial.started` is on disk before anybody is told, and before the harness starts."""
         job = self.job
-        why = unheld(job.task, job.harness, job.limits, self._enforcement)
+        quotas = getattr(self._sandbox, "holds_quotas", False)
+        why = unheld(job.task, job.harness, job.limits, self._enforcement, quotas=quotas)
         seq = await self.log.append(
             TrialStarted(
                 try_no=self.try_no, harness=job.harness.name, task=job.task.id, attempt=job.attempt,

@@ -25,13 +25,21 @@ _AFTER = "calls are recorded as the harness tells them and flagged, not prevente
 
 
 def unheld(
-    task: Task, harness: Harness, limits: Limits, enforcement: Mapping[str, Enforcement]
+    task: Task,
+    harness: Harness,
+    limits: Limits,
+    enforcement: Mapping[str, Enforcement],
+    *,
+    quotas: bool = False,
 ) -> dict[str, str]:
-    """Reason by name: limits by the names of the record, other fields by those of task.yaml, with a dot for parts."""
+    """Reason by name: limits by the names of the record, other fields by those of task.yaml, with a dot for parts.
+    `quotas`: whether the sandbox gives folders a size of their own."""
     found = _limits(harness, limits, enforcement)
     spec, enforces = task.spec, harness.enforces
     if spec.network != "full" and not _held(enforcement, "network"):
         found["network"] = f"{spec.network} was asked for: {_by(enforcement, 'network')}"
+    for folder in () if quotas else spec.quota_kb:
+        found[f"quota_kb.{folder}"] = "a plain folder: this sandbox gives no folder a size of its own"
     for name, tools in (("allowed_tools", spec.allowed_tools), ("forbidden_tools", spec.forbidden_tools)):
         if tools and name not in enforces:
             found[name] = _AFTER if harness.records_tools else _NOT_TOLD

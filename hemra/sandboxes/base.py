@@ -100,6 +100,8 @@ class SandboxSpec:
     - `hidden`: what must not be seen even where it lies in a folder that is visible: the store, the tasks
     - `solution`: the task's reference solution, visible (at the same place, read-only) where it is given
     - `login_files`: exactly these of the user's files
+    - `quotas`: folders of the workspace, relative, and the bytes that each holds and no more; they begin empty and
+      go with the trial. Where `Sandbox.holds_quotas` is false they are plain folders
     - `option`: what stood behind the colon of `--sandbox KIND:OPTION`; null without
     - `task`: the task's folder, for what describes its environment; no program of the trial may see it
     - `store`: id of the store, for labels on what outlives this process
@@ -117,6 +119,7 @@ class SandboxSpec:
     hidden: tuple[Path, ...] = ()
     solution: Path | None = None
     login_files: tuple[LoginFile, ...] = ()
+    quotas: dict[str, int] = field(default_factory=dict)
     option: str | None = None
     task: Path | None = None
     store: str = ""

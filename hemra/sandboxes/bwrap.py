@@ -30,6 +30,7 @@ class BwrapSandbox(LocalSandbox):
     """One try of one trial in namespaces of its own. See `hemra.sandboxes.base.Sandbox`."""
 
     kind = "bwrap"
+    holds_quotas = True
 
     def __init__(self, spec: SandboxSpec) -> None:
         super().__init__(spec)
@@ -79,6 +80,8 @@ class BwrapSandbox(LocalSandbox):
         )
         for folder in (self.workspace, self.home, self.harness_dir):
             view.open(folder, str(folder))
+        for place, size in spec.quotas.items():
+            view.temporary(str(self.workspace / place), size)
         for login in spec.login_files:
             view.file(self.home / login.target, self.home / login.target)
         for file in (WARDEN, LAUNCHER):

@@ -38,7 +38,7 @@ from hemra.sandboxes.docker_execution import DockerExecution, NotStarted, Place,
 from hemra.sandboxes.docker_forward import Forwarding
 from hemra.sandboxes.docker_image import Image, find_image
 from hemra.sandboxes.docker_meter import Meter, sample_of_stats
-from hemra.sandboxes.docker_mounts import CONTROL, HOME, TMP, Folders
+from hemra.sandboxes.docker_mounts import CONTROL, HOME, TMP, WORKSPACE, Folders
 from hemra.sandboxes.docker_network import Network
 from hemra.sandboxes.docker_owner import hand_over, trial_user
 from hemra.sandboxes.docker_program import Beside, Main, ending
@@ -55,6 +55,7 @@ class DockerSandbox(FolderFiles):
     """One try of one trial in a container of its own. See `hemra.sandboxes.base.Sandbox`."""
 
     kind = "docker"
+    holds_quotas = True
     #: Programs of a trial come from its image, not from this machine.
     brings_programs = True
     reclaim = staticmethod(reclaim)
@@ -114,7 +115,9 @@ class DockerSandbox(FolderFiles):
                 f"no socket for the trial's endpoints can be made: {error.strerror}"
             ) from error
         network = await self._network.create()
-        shape = Shape(image, self._user, self._folders.mounts(), network, labels(spec, self._scratch.path))
+        small = {f"{WORKSPACE}/{folder}": size for folder, size in spec.quotas.items()}
+        marks = labels(spec, self._scratch.path)
+        shape = Shape(image, self._user, self._folders.mounts(), network, marks, small)
         self._container = Container(self._engine, spec, shape)
         await self._container.create()
         await self._start_container(self._container)

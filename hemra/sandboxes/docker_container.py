@@ -51,13 +51,15 @@ class Mount:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a container is made of. `network` is `none` or the name of one."""
+    """What a container is made of. `network` is `none` or the name of one; `small` are folders in memory with the
+    bytes that they hold."""
 
     image: Image
     user: tuple[int, int]
     mounts: Sequence[Mount]
     network: str
     labels: dict[str, str] = field(default_factory=dict)
+    small: dict[str, int] = field(default_factory=dict)
 
 
 def labels(spec: SandboxSpec, folder: Path) -> dict[str, str]:
@@ -118,6 +120,10 @@ class Container:
             "mounts": [
                 docker.types.Mount(each.target, str(each.source), type="bind", read_only=each.read_only)
                 for each in self._shape.mounts
+            ]
+            + [
+                docker.types.Mount(place, None, type="tmpfs", tmpfs_size=size, tmpfs_mode=0o1777)
+                for place, size in self._shape.small.items()
             ],
             "read_only": True,
             "cap_drop": ["ALL"],

@@ -194,3 +194,21 @@ def test_nothing_outlives_its_program(tmp_path: Path, code: str) -> None:
     assert (ran.result.exit_code, ran.result.limit) == (0, None)
     assert ran.result.leftover_processes >= 1
     assert left() == []
+
+
+def test_a_folder_of_a_size_of_its_own(tmp_path: Path) -> None:
+    """Broken: a quota of the task is only told, or the rest of the workspace is limited with it."""
+
+    async def run() -> None:
+        box = sandbox(tmp_path, quotas={"spool": 64 * 1024})
+        await box.create()
+        try:
+            fill = "head -c 90000 /dev/zero"
+            code = f"{fill} > spool/x || echo full; wc -c < spool/x; {fill} > y && echo fine"
+            ran = await run_in(box, shell(code))
+            assert ran.stdout == b"full\n65536\nfine\n"
+        finally:
+            await box.destroy()
+
+    asyncio.run(run())
+    assert left() == []

@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other, as in docs/benchmarks.md: the log, then a trial.
+"""All benchmarks, one after the other, as in docs/benchmarks.md: the log, sandboxes, a trial.
 
     python -m tools.bench [--quick]
 
@@ -21,6 +21,7 @@ BENCHMARKS = {
     "log_load.py": ["--events", "100000"],
     "log_inspect.py": ["--samples", "100"],
     "log_long.py": ["--events", "300000"],
+    "sandboxes.py": ["--trials", "5", "--rounds", "1"],
     "trial_overhead.py": ["--trials", "5", "--rounds", "1"],
 }
 
