@@ -127,6 +127,12 @@ def victim(secret: str) -> Iterator[subprocess.Popen[bytes]]:
         ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PATH": os.defpath, "VICTIM": secret}
     ) as process:
         try:
+            # Until it answers it may not be that program yet: its environment is still to come.
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(b"there\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"there\n"
             yield process
         finally:
             process.kill()
