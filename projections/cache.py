@@ -101,14 +101,15 @@ def build(store: Store, at: source.Snapshot) -> Built:
 
 
 def replay(store: Store, run: str) -> ReplayResult:
-    """Throw the cached projections away, rebuild them from events alone, and compare the bytes.
+    """Rebuild the projections from events alone, compare the bytes with the cached ones, and put them in their place.
 
-    Both sides see the same snapshot, so a run that is being written can be replayed too.
+    What is cached stays when it cannot be rebuilt: it may be the last that is left of a damaged run. Both sides see
+    the same snapshot, so a run that is being written can be replayed too.
     """
     at = source.snapshot(store, run)
     before = _load(store, at)
-    discard(store, run)
     after = build(store, at)
+    discard(store, run)
     _write(_folder(store, at), after)
     return ReplayResult(before.files == after.files, before.digests, after.digests, after.report, at.last)
 

@@ -157,6 +157,7 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
 def _plan(request: RunRequest) -> Plan:
     """A checked plan, its warnings told. Where there is no store yet, an empty one elsewhere stands in."""
     from eventlog.store import Store
+    from hemra.engine.place import with_whole_network
     from hemra.engine.plan import make_plan
 
     with tempfile.TemporaryDirectory(prefix="hemra-plan-") as folder:
@@ -166,6 +167,8 @@ def _plan(request: RunRequest) -> Plan:
         plan = make_plan(store, request)
     if plan.request.sandbox != request.sandbox:
         note(f"sandbox: {plan.request.sandbox} (`hemra sandbox list` shows what it enforces)")
+    if online := with_whole_network(plan):
+        note(f"network: all of it for {', '.join(online)}; `network: none` in the harness file closes it")
     for warning in plan.warnings:
         note(f"warning: {warning}")
     return plan

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harnesses.base import Harness
     from hemra.datasets.model import Task
     from hemra.engine.context import Job, RunContext
+    from hemra.engine.plan import Plan
     from hemra.sandboxes.base import Sandbox
 
 
@@ -35,6 +36,15 @@ def network_of(needs: Needs, task: Task, *, gateway: bool) -> Network:
     if task.spec.network == "full" or (needs.model and not gateway):
         return "full"
     return "gateway"
+
+
+def with_whole_network(plan: Plan) -> list[str]:
+    """Names of the plan's harnesses that are given the whole network for some of its tasks."""
+    return [
+        chosen.harness.name
+        for chosen in plan.harnesses
+        if any(network_of(needs_of(chosen.harness), task, gateway=False) == "full" for task in plan.tasks)
+    ]
 
 
 def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint] = ()) -> SandboxSpec:

@@ -51,8 +51,8 @@ class HeldInRoom:
                 os.kill(self.pid, number)
 
     async def wait(self) -> int:
-        """See `Held.wait`."""
-        return os.waitstatus_to_exitcode(await asyncio.shield(self.ended))
+        """See `Held.wait`; asked when the launcher has nothing more to do. Raises SandboxError."""
+        return os.waitstatus_to_exitcode(await _answered(asyncio.shield(self.ended)))
 
 
 def _child_numbered(parent: int, inside: int) -> int | None:
@@ -63,6 +63,15 @@ def _child_numbered(parent: int, inside: int) -> int | None:
                 if line.startswith("NSpid:") and line.split()[-1] == str(inside):
                     return pid
     return None
+
+
+async def _answered(answer: asyncio.Future[T]) -> T:
+    """What the warden says, which takes it no time. Raises SandboxError when it does not: no trial may stand still
+    because something stopped it."""
+    try:
+        return await asyncio.wait_for(answer, _END_SECONDS)
+    except TimeoutError:
+        raise SandboxError("process 1 of the trial's namespaces does not answer") from None
 
 
 class Room:
@@ -217,7 +226,7 @@ class Room:
         finally:
             os.close(payload)
             os.close(null)
-        return await asyncio.shield(waiting)
+        return await _answered(asyncio.shield(waiting))
 
     async def terminal(self, columns: int, rows: int) -> tuple[int, int]:
         """A terminal of the room's own. See `hemra.sandboxes.starter.Starter.terminal`."""
@@ -225,7 +234,7 @@ class Room:
         asked: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._terminals[str(self._numbers)] = asked
         self._send(f"terminal {self._numbers}")
-        pair = await asked
+        pair = await _answered(asked)
         if len(pair) != 2:
             return open_terminal(columns, rows)
         return sized_terminal(pair[0], pair[1], columns, rows)

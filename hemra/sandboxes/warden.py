@@ -37,6 +37,7 @@ Ancillary = tuple[int, int, bytes]
 MOST_FDS = 64
 MESSAGE_BYTES = 65536
 FD_BYTES = 4
+PR_SET_DUMPABLE = 4
 
 
 def descriptors(ancillary: list[Ancillary]) -> list[int]:
@@ -61,6 +62,16 @@ def listeners(places: list[str]) -> list[Socket]:
         listener.listen(128)
         made.append(listener)
     return made
+
+
+def out_of_reach() -> None:
+    """Keep programs of the trial, which are the same user, out of this process: without this they could stop it,
+    take its socket and read its memory. `ctypes` would take longer to import than all the rest."""
+    import _ctypes
+
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, os.RTLD_NOW), "prctl")  # type: ignore[arg-type]
+    if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, 0, 0, 0, 0)) != 0:
+        raise OSError("process 1 cannot be kept out of reach")
 
 
 class Warden:
@@ -196,6 +207,7 @@ def main() -> None:
     """Be process 1."""
     fd, launcher, *places = int(sys.argv[1]), *sys.argv[2:]
     os.set_inheritable(fd, False)
+    out_of_reach()
     warden = Warden(fd, launcher)
     try:
         listening = listeners(places)

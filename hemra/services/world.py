@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 READY_SECONDS = 20.0
 _READY = b"ready"
 _MAX_SAID = 64 * 1024
-#: Runs the program without it lying anywhere that the harness can read.
+#: Runs the program without it, or what it is told, being anywhere that the harness can read: not even in its memory.
 _BOOT = (
-    "import sys; n = int(sys.stdin.buffer.readline()); "
+    "import sys\n"
+    "if sys.platform == 'linux':\n"
+    "    import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"  # PR_SET_DUMPABLE
+    "n = int(sys.stdin.buffer.readline()); "
     "exec(compile(sys.stdin.buffer.read(n), 'world.py', 'exec'), {'__name__': '__main__'})"
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.errors import DamageError
 from eventlog.schemas import conversation as c
 from eventlog.store import Store
 from projections import cache, query, source, sql
@@ -197,3 +198,18 @@ def test_bytes_are_canonical(tmp_path: Path) -> None:
     assert rows[0]["cost_usd"] == ""
     assert (rows[0]["scored"], rows[0]["phases"]) == ("false", '{"run":1500000000}')
     assert set(rows[0]) == set(json.loads(lines[0]))
+
+
+def test_a_replay_that_fails_leaves_what_was_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proving the report of a run whose log is damaged would destroy the last copy of it."""
+    store = new_store(tmp_path)
+    run = finished_run(store)
+    kept = query.report(store, run)
+
+    def broken(*_: object) -> None:
+        raise DamageError(store.path, 0, "rotten")
+
+    monkeypatch.setattr(cache, "build", broken)
+    with pytest.raises(DamageError):
+        cache.replay(store, run)
+    assert query.report(store, run) == kept

@@ -56,6 +56,49 @@ def bwraps() -> list[int]:
     return sorted(found)
 
 
+def test_process_1_is_out_of_reach(tmp_path: Path) -> None:
+    """A harness could stop it and so the run for ever, or take its socket and speak to the engine in its name."""
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for pid in (1, os.getppid()):
+    handle = os.pidfd_open(pid)
+    print(libc.ptrace(16, pid, 0, 0), max(libc.syscall(438, handle, fd, 0) for fd in range(40)))
+    try: open(f"/proc/{pid}/mem", "rb"); print("open")
+    except PermissionError: print("refused")
+"""
+
+    async def go() -> Ran:
+        box, ran = sandboxed.sandbox(tmp_path), Ran()
+        await box.create()
+        await run_in(box, python(code), ran)
+        await box.destroy()
+        return ran
+
+    assert asyncio.run(go()).stdout == b"-1 -1\nrefused\n" * 2
+
+
+def test_a_process_1_that_does_not_answer_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial whose process 1 stands still would hold up the whole run."""
+    monkeypatch.setattr("hemra.sandboxes.room._END_SECONDS", 0.5)
+
+    async def go() -> None:
+        box = sandboxed.sandbox(tmp_path)
+        await box.create()
+        (first,) = [pid for pid in bwraps() if b"--info-fd" in Path(f"/proc/{pid}/cmdline").read_bytes()][-1:]
+        children = Path(f"/proc/{first}/task/{first}/children").read_text("utf-8").split()
+        os.kill(int(children[0]), signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(SandboxError, match="does not answer"):
+            await run_in(box, python("print('never')"), Ran())
+        await box.destroy()
+        assert time.monotonic() - began < 10
+
+    asyncio.run(go())
+
+
 def test_programs_of_a_trial_see_each_other(tmp_path: Path) -> None:
     """A task's own program runs beside the harness: its port, its files and its processes are the task."""
 
