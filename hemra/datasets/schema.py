@@ -31,6 +31,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "absent_files": (ENGINE, "Paths that the instruction names although they are not there at the start."),
         "world": (ENGINE, "Program that is started in the sandbox before the harness and lives with the trial."),
         "services": (ENGINE, "What is started beside the trial for it alone."),
+        "quota_kb": (SANDBOX, "Folders of the workspace that hold so many KiB and no more."),
         "latency_ms": (HARNESS, "Delay of every call of a tool, milliseconds by tool."),
         "variants": (ENGINE, "Ways in which the task is asked; the seed draws one for each trial."),
         "network": (SANDBOX, "none; mock: the task's services and nothing else; full: this machine's network."),
