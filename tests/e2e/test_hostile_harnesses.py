@@ -219,8 +219,10 @@ def test_a_saboteur_passes_nothing(hemra: Command) -> None:
     run = hemra.run("--dataset", "hermes", "--harness", HERE / "saboteur", "--harness", "oracle", "-j", "2")
     report = hemra.json("report", run)
     rows = {row["name"]: row for row in report["harnesses"]}
-    assert (rows["saboteur"]["scored"], rows["saboteur"]["passed"]) == (61, 0)
-    assert (rows["oracle"]["scored"], rows["oracle"]["passed"]) == (61, 61)
+    tasks = len(hemra.json("task", "list")["tasks"])
+    assert tasks >= 61
+    assert (rows["saboteur"]["scored"], rows["saboteur"]["passed"]) == (tasks, 0)
+    assert (rows["oracle"]["scored"], rows["oracle"]["passed"]) == (tasks, tasks)
     calls = [e for e in events_of(hemra, run) if e["type"] == "tool.returned" and e["data"]["ok"] is False]
     assert len(calls) >= 33
 
