@@ -62,6 +62,10 @@ class Order:
         return os.fsencode("\n".join(lines))
 
 
+#: Output kept while the word that the program was started is still on its way.
+_EARLY_BYTES = 64 * 1024 * 1024
+
+
 class Speaking:
     """A shell that runs `docker_init.sh` at the other end of a stream: what it says, and its program's output."""
 
@@ -85,16 +89,27 @@ class Speaking:
 
     async def _read(self) -> None:
         finder = WordFinder(self.word, self._hear)
+        # stdout may overtake the word on stderr that the program was started, and until then nobody takes output:
+        # waiting for room here would be waiting for ever.
+        early: list[tuple[str, bytes]] = []
+        held = 0
         async for name, piece in frames(self.stream):
             said = finder.feed(piece) if name == "stderr" else piece
             if said:
-                await self.outputs[name].put(said)
-        if rest := finder.rest():
-            await self.outputs["stderr"].put(rest)
-        self.over.set()
-        self._heard.set()
+                early.append((name, said))
+                held += len(said)
+            if self._started.done() or held > _EARLY_BYTES:
+                for told, text in early:
+                    await self.outputs[told].put(text)
+                early, held = [], 0
         if not self._started.done():
             self._started.set_exception(EOFError())
+        if rest := finder.rest():
+            early.append(("stderr", rest))
+        for told, text in early:
+            await self.outputs[told].put(text)
+        self.over.set()
+        self._heard.set()
         for output in self.outputs.values():
             await output.put(b"")
 
