@@ -1,97 +1,6 @@
 """Passes when a plan of four items grew by the step that the notes ask for, and nothing else in it was lost."""
 
-import json
-import re
-
-from hemra_verifier import answer, as_text, calls, failed, passed, plain, skipped, states
-
-TODO = ("todo", "TodoWrite", "todowrite", "todo_write", "write_todos", "update_plan", "manage_todo_list")
-LISTS = ("todos", "newTodos", "plan", "items", "tasks", "todoList")
-WRAPPERS = ("result", "output", "content", "text", "data")
-CONTENT = ("content", "step", "task", "title", "text", "description")
-STATUS = {
-    "": "pending",
-    "todo": "pending",
-    "not_started": "pending",
-    "doing": "in_progress",
-    "started": "in_progress",
-}
-STATUS |= {"active": "in_progress", "inprogress": "in_progress", "done": "completed", "complete": "completed"}
-REFUSED = re.compile(r"\s*(?:error|failed|failure|traceback|exception|unknown tool|invalid)\b", re.IGNORECASE)
-
-
-def loaded(value):
-    """What a JSON text stands for; anything else as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
-
-
-def refused(result):
-    """Whether what came back is an error, though nobody said that the call failed."""
-    result = loaded(result)
-    if isinstance(result, dict):
-        said = result.get("status")
-        return bool(result.get("error")) or result.get("success") is False or said in ("error", "failed")
-    return isinstance(result, str) and REFUSED.match(result) is not None
-
-
-def entries(value, depth=0):
-    """The todo list in arguments or in a result, [{"id", "content", "status"}]; None where there is none."""
-    value = loaded(value)
-    if isinstance(value, dict) and depth < 6:
-        key = next((key for key in (*LISTS, *WRAPPERS) if key in value), None)
-        return None if key is None else entries(value[key], depth + 1)
-    if not isinstance(value, list):
-        return None
-    if value and all(isinstance(part, dict) and part.get("type") == "text" for part in value):
-        return entries("".join(str(part.get("text", "")) for part in value), depth + 1)
-    return [entry(each) for each in value]
-
-
-def entry(each):
-    """One item of a list in the one form."""
-    each = each if isinstance(each, dict) else {"content": each}
-    content = next((str(each[key]) for key in CONTENT if each.get(key)), "")
-    status = re.sub(r"[\s-]+", "_", str(each.get("status") or "").strip().lower())
-    return {"id": str(each.get("id") or ""), "content": plain(content), "status": STATUS.get(status, status)}
-
-
-def merged(before, sent):
-    """The list after a merging call: known ids are changed, new ones come at the end."""
-    after = [dict(item) for item in before]
-    for new in sent:
-        old = next((item for item in after if item["id"] == new["id"]), None)
-        if old is None:
-            after.append(dict(new))
-        else:
-            old.update({key: value for key, value in new.items() if value})
-    return after
-
-
-def history(trace):
-    """The list after every successful writing call: [(place among all calls, call, list)].
-
-    Where the tool gives the list back, that is what counts; else it is worked out from what was sent.
-    """
-    worked, found, now = calls(trace, *TODO), [], []
-    for place, call in enumerate(trace.get("tool_calls") or []):
-        sent = entries(call["arguments"]) if call in worked and not refused(call["result"]) else None
-        if sent is None:
-            continue
-        shown = entries(call["result"])
-        now = shown if shown is not None else merged(now, sent) if merges(call) else sent
-        found.append((place, call, now))
-    return found
-
-
-def merges(call):
-    """Whether the call asks to change the list instead of writing it anew."""
-    arguments = loaded(call["arguments"])
-    return isinstance(arguments, dict) and str(arguments.get("merge")).lower() == "true"
+from hemra_verifier import answer, as_text, calls, failed, passed, plain, skipped, states, todo
 
 
 def first_shown(trace, value):
@@ -126,7 +35,7 @@ def problem(before, call, after, values):
     lost = [name for name in values["steps"] if not kept(of_step(before, name), of_step(after, name))]
     if lost:
         return f"the item for {', '.join(lost)} was lost or changed when the fifth was added"
-    if (call.get("tool") or call["name"]) == "todo" and not merges(call):
+    if (call.get("tool") or call["name"]) == "todo" and not todo.merges(call):
         return "the fifth step was not merged: the whole list was written anew"
     return None
 
@@ -147,7 +56,7 @@ def verify(workspace, trace):
     read_at = first_shown(trace, values["found"])
     if read_at is None:
         return failed("no successful call showed the notes")
-    lists = history(trace)
+    lists = todo.history(trace)
     early = [listed for place, _, listed in lists if place < read_at]
     if not early or len(early[-1]) != 4:
         return failed("there was no plan of four items when the notes were read")

@@ -1,5 +1,6 @@
 """What the trace tells: the final answer, the calls that worked, and what they showed."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -37,3 +38,24 @@ def calls(trace: Mapping[str, Any], *tools: str, ok: "bool | None" = True) -> "l
 def showed(trace: Mapping[str, Any], value: Any, *tools: str) -> bool:
     """Whether the result of a call of these tools that worked holds the value."""
     return any(states(_local(folded(as_text(call["result"])), trace), value) for call in calls(trace, *tools))
+
+
+def loaded(value: Any) -> Any:
+    """What a JSON text stands for; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def refused(result: Any, unknown: str) -> bool:
+    """Whether what came back is an error, though nobody said that the call failed. `unknown` is the text by which a
+    harness tells that it has no such thing."""
+    result = loaded(result)
+    if isinstance(result, dict):
+        said = result.get("status")
+        return bool(result.get("error")) or result.get("success") is False or said in ("error", "failed")
+    words = rf"\s*(?:error|failed|failure|traceback|exception|{re.escape(unknown)}|invalid)\b"
+    return isinstance(result, str) and re.match(words, result, re.IGNORECASE) is not None
