@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from eventlog.schemas.runs import Limits
-from eventlog.schemas.trials import LimitFired
 from hemra.sandboxes.base import ExecResult, ExecSpec, OnOutput, OnSample, OnStart
 from hemra.sandboxes.docker_meter import Meter, fired
 from hemra.sandboxes.docker_stream import Output
 from hemra.sandboxes.docker_words import Ending
-from hemra.sandboxes.execution import SLOW_EXIT_NS
-from hemra.sandboxes.output import OutputDelivery
+from hemra.sandboxes.supervision import Supervision
 from hemra.sandboxes.watchdogs import CLOSE_WATCH_SECONDS, watch_cpu, watch_wall, watch_workspace
 from hemra.telemetry.sampler import SAMPLES_PER_SECOND
 
@@ -67,50 +65,17 @@ class Place:
     ask: Callable[[OnSample], Awaitable[None]]
 
 
-class DockerExecution:
-    """Carries out one ExecSpec. `killed` counts processes that had to be killed; `over` is set at the end."""
+class DockerExecution(Supervision):
+    """A program in a container, see `Supervision`."""
 
     def __init__(self, spec: ExecSpec, place: Place, on_output: OnOutput, on_sample: OnSample) -> None:
-        self._spec = spec
+        super().__init__(spec, place.limits, on_output, on_sample)
         self._place = place
-        self._on_sample = on_sample
-        self._output = OutputDelivery(spec, on_output, self._fire, self._said_done)
-        self._result = ExecResult()
-        self._order = ""
-        self._ordered = asyncio.Event()
         self._at_once = asyncio.Event()
-        self._failure: Exception | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._started_ns = 0
         self._seen = 0
-        self.killed = 0
-        self.over = asyncio.Event()
 
-    async def run(self, on_start: OnStart) -> ExecResult:
-        """To the very end. A first cancel ends the program in order, a second at once; it is raised then."""
-        task = asyncio.ensure_future(self._carry_out(on_start))
-        cancels = 0
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError:
-                cancels += 1
-                self.stop(at_once=cancels > 1)
-        self.over.set()
-        if cancels:
-            task.exception()  # what went wrong while it was being cancelled matters less than the cancel
-            raise asyncio.CancelledError
-        return task.result()
-
-    def stop(self, *, at_once: bool, flag: str | None = None) -> None:
-        """Order the end of the program and all that it started; `flag` says why in the result."""
-        if self._order == "K" or (self._order and not at_once):
-            return
-        if flag:
-            self._flag(flag)
-        self._order = "K" if at_once else "T"
-        self._ordered.set()
-        if at_once:
+    def _pass_on(self, letter: bytes) -> None:
+        if letter == b"K":
             self._at_once.set()
 
     async def _carry_out(self, on_start: OnStart) -> ExecResult:
@@ -121,13 +86,9 @@ class DockerExecution:
         try:
             await self._supervise(program, pid, on_start)
         finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._end_tasks()
             await program.close()
-        if self._failure is not None:
-            raise self._failure
-        return self._result
+        return self._outcome()
 
     async def _supervise(self, program: Running, pid: int, on_start: OnStart) -> None:
         self._result.started = True
@@ -159,20 +120,6 @@ class DockerExecution:
             output.close()
             await output.release()
 
-    def _spawn(self, work: Callable[..., Awaitable[None]], *arguments: object) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(self._guarded(work, *arguments))
-        self._tasks.append(task)
-        return task
-
-    async def _guarded(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
-        """What a callback raises ends the program first; the caller gets it when nothing is left of it."""
-        try:
-            await work(*arguments)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again by `_carry_out`
-            self._failure = self._failure or error
-            self._output.ignore()
-            self.stop(at_once=True)
-
     async def _feed(self, program: Running) -> None:
         """Write the prompt and close stdin."""
         complete = False
@@ -193,7 +140,7 @@ class DockerExecution:
         await program.kill()
 
     def _start_watches(self, meter: Meter) -> list[asyncio.Task[None]]:
-        limits, folders = self._place.limits, self._place.folders
+        limits, folders = self._limits, self._place.folders
         watches = [self._spawn(self._sample, meter)]
         if meter.in_sight and (limits.memory_bytes is not None or limits.processes is not None):
             watches.append(self._spawn(self._watch_kernel, meter))
@@ -223,52 +170,29 @@ class DockerExecution:
                 await asyncio.sleep(_ASKED_SECONDS)
 
     async def _watch_kernel(self, meter: Meter) -> None:
-        while (limit := meter.fired(self._place.limits)) is None:
+        while (limit := meter.fired(self._limits)) is None:
             await asyncio.sleep(CLOSE_WATCH_SECONDS)
         self._fire(limit)
 
-    def _fire(self, limit: LimitFired) -> None:
-        """A limit was passed: the first one counts."""
-        out_of_time = limit.name == "wall_seconds"
-        if out_of_time and self._result.ended_ns is not None:
-            return  # it is done and has its own time to exit
-        if not self._order:
-            self._result.limit = limit
-            if out_of_time and not any(self._output.counts.values()):
-                self._flag("no_output")
-        # Only a program that ran out of time can be trusted with a grace: the others take more meanwhile.
-        self.stop(at_once=not out_of_time)
-
-    def _said_done(self) -> None:
-        self._result.ended_ns = max(0, time.monotonic_ns() - self._started_ns)
-        self._spawn(self._watch_hang)
-
-    async def _watch_hang(self) -> None:
-        await asyncio.sleep(self._spec.hang_grace_seconds)
-        if not self._order:
-            self.stop(at_once=False, flag="hang_after_result")
-
     def _conclude(self, ended: Ending, duration: int) -> None:
-        result, counts, limits = self._result, self._output.counts, self._place.limits
-        result.stdout_bytes, result.stderr_bytes = counts["stdout"], counts["stderr"]
-        result.duration_ns = duration
+        result = self._result
         result.leftover_processes = ended.leftover or 0
         result.peak_memory_bytes = ended.peak_bytes
         result.cpu_ns = ended.cpu_ns or result.cpu_ns
         self.killed += ended.killed or 0
         if not self._order and result.limit is None:
             result.limit = fired(
-                limits, oom_kills=ended.oom_kills, forks_refused=ended.forks_refused, peak=ended.peak_bytes
+                self._limits,
+                oom_kills=ended.oom_kills,
+                forks_refused=ended.forks_refused,
+                peak=ended.peak_bytes,
             )
         self._set_status(ended.code)
-        if result.ended_ns is not None:
-            result.ended_ns = min(result.ended_ns, duration)
-            if duration - result.ended_ns > SLOW_EXIT_NS and "hang_after_result" not in result.flags:
-                self._flag("slow_exit")
+        self._set_counts(duration)
 
     def _set_status(self, code: int | None) -> None:
         """Above 128 it is a signal; null when all was killed."""
-        result, limits = self._result, self._place.limits
+        result = self._result
         if code is None:
             result.exit_signal = int(signal.SIGKILL)
         elif code - _BY_SIGNAL in set(signal.valid_signals()):
@@ -277,10 +201,4 @@ class DockerExecution:
             result.exit_code = code
         if result.exit_signal == signal.SIGXFSZ:
             self._flag("file_size_limit")
-            most = limits.file_bytes
-            if most is not None and result.limit is None:
-                result.limit = LimitFired(name="file_bytes", value=most, measured=most, unit="bytes")
-
-    def _flag(self, name: str) -> None:
-        if name not in self._result.flags:
-            self._result.flags.append(name)
+            self._passed_by_itself("file_bytes", self._limits.file_bytes, "bytes")

@@ -11,19 +11,18 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eventlog.schemas.runs import Limits
-from eventlog.schemas.trials import LimitFired
 from hemra.sandboxes.base import MARKER, ExecResult, ExecSpec, OnOutput, OnSample, OnStart
 from hemra.sandboxes.cgroups import Group
 from hemra.sandboxes.launched import Done, Exited, Launched, Settings, Started, StartFailed, start_failure
 from hemra.sandboxes.leftovers import end_marked, end_orphans, marked
-from hemra.sandboxes.output import OutputDelivery
 from hemra.sandboxes.pipes import write_all
 from hemra.sandboxes.starter import HostStarter, Starter
+from hemra.sandboxes.supervision import Supervision
 from hemra.sandboxes.watchdogs import (
     watch_cpu,
     watch_group,
@@ -35,8 +34,6 @@ from hemra.telemetry.sampler import TreeSampler
 
 #: How long a launcher may take for an order beyond the grace; it gives up by itself after 10 s.
 UNANSWERED_SECONDS = 15.0
-#: A program that says that it is done and takes longer than this to exit is worth a flag. Nanoseconds.
-SLOW_EXIT_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,56 +65,28 @@ class Place:
         )
 
 
-class Execution:
-    """Carries out one ExecSpec. `killed` counts processes that needed SIGKILL; `over` is set at the end."""
+class Execution(Supervision):
+    """A program under a launcher, see `Supervision`."""
 
     def __init__(self, spec: ExecSpec, place: Place, on_output: OnOutput, on_sample: OnSample) -> None:
-        self._spec = spec
+        super().__init__(spec, place.limits, on_output, on_sample)
         self._place = place
-        self._limits = place.limits
-        self._on_sample = on_sample
-        self._output = OutputDelivery(spec, on_output, self._fire, self._said_done)
-        self._result = ExecResult()
         self._program: Launched | None = None
         self._pid = 0
-        self._order = b""
-        self._ordered = asyncio.Event()
-        self._failure: Exception | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._started_ns = 0
-        self.killed = 0
-        self.over = asyncio.Event()
 
-    async def run(self, on_start: OnStart) -> ExecResult:
-        """To the very end. A first cancel ends the program in order, a second at once; it is raised then."""
-        task = asyncio.ensure_future(self._carry_out(on_start))
-        cancels = 0
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError:
-                cancels += 1
-                self.stop(at_once=cancels > 1)
-        self.over.set()
-        if cancels:
-            task.exception()  # what went wrong while it was being cancelled matters less than the cancel
-            raise asyncio.CancelledError
-        return task.result()
-
-    def stop(self, *, at_once: bool, flag: str | None = None) -> None:
-        """Order the end of the program and all that it started; `flag` says why in the result."""
-        letter = b"K" if at_once else b"T"
-        if self._order in (b"K", letter):
-            return
-        if flag:
-            self._flag(flag)
-        self._order = letter
-        self._ordered.set()
+    def _pass_on(self, letter: bytes) -> None:
         if self._program is not None:
             self._program.order(letter)
 
+    def _hurry(self) -> None:
+        if self._place.group is not None:
+            self._place.group.kill_now()  # a fork bomb keeps everything else from getting a turn
+
+    def _runs(self) -> bool:
+        return bool(self._pid)
+
     def kill_now(self) -> None:
-        """The same at once, from a signal handler: nothing here but system calls."""
+        """`stop` at once, from a signal handler: nothing here but system calls."""
         self._order = b"K"
         if self._program is not None:
             self._program.order(b"K")
@@ -146,14 +115,10 @@ class Execution:
                 return self._result
             await self._supervise(program, started, on_start)
         finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._end_tasks()
             self._program = None
             await program.close()
-        if self._failure is not None:
-            raise self._failure
-        return self._result
+        return self._outcome()
 
     def _why_not_started(self, program: Launched) -> str:
         if program.failure is None:
@@ -183,20 +148,6 @@ class Execution:
         if not await self._output.drain(pumps):
             self._flag("output_held_open")
         self._conclude(started, exited, done, sampler)
-
-    def _spawn(self, work: Callable[..., Awaitable[None]], *arguments: object) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(self._guarded(work, *arguments))
-        self._tasks.append(task)
-        return task
-
-    async def _guarded(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
-        """What a callback raises ends the program first; the caller gets it when nothing is left of it."""
-        try:
-            await work(*arguments)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again by `_carry_out`
-            self._failure = self._failure or error
-            self._output.ignore()
-            self.stop(at_once=True)
 
     async def _feed(self, program: Launched) -> None:
         """Write the prompt and close stdin."""
@@ -228,29 +179,6 @@ class Execution:
         group = self._place.group
         return group.cpu_ns if group is not None and "cpu" in group.folders else lambda: sampler.cpu_ns
 
-    def _fire(self, limit: LimitFired) -> None:
-        """A limit was passed: the first one counts."""
-        out_of_time = limit.name == "wall_seconds"
-        if out_of_time and self._result.ended_ns is not None:
-            return  # it is done and has its own time to exit
-        if not self._order:
-            self._result.limit = limit
-            if out_of_time and not any(self._output.counts.values()):
-                self._flag("no_output")
-        # Only a program that ran out of time can be trusted with a grace: the others take more meanwhile.
-        if not out_of_time and self._place.group is not None:
-            self._place.group.kill_now()  # a fork bomb keeps everything else from getting a turn
-        self.stop(at_once=not out_of_time)
-
-    def _said_done(self) -> None:
-        self._result.ended_ns = max(0, time.monotonic_ns() - self._started_ns)
-        self._spawn(self._watch_hang)
-
-    async def _watch_hang(self) -> None:
-        await asyncio.sleep(self._spec.hang_grace_seconds)
-        if self._pid and not self._order:
-            self.stop(at_once=False, flag="hang_after_result")
-
     async def _keep_awake(self, program: Launched) -> None:
         """A program that stops its launcher must not stop the watch over itself."""
         while True:
@@ -278,22 +206,12 @@ class Execution:
 
     def _conclude(self, started: object, exited: object, done: object, sampler: TreeSampler) -> None:
         result = self._result
-        result.stdout_bytes, result.stderr_bytes = (
-            self._output.counts["stdout"],
-            self._output.counts["stderr"],
-        )
-        result.duration_ns = max(0, time.monotonic_ns() - self._started_ns)
         result.peak_memory_bytes = sampler.peak_bytes
+        duration = max(0, time.monotonic_ns() - self._started_ns)
         if isinstance(started, Started) and isinstance(exited, Exited):
-            result.duration_ns = exited.mono - started.mono
+            duration = exited.mono - started.mono
             self._set_status(exited.status)
-        if result.ended_ns is not None:
-            result.ended_ns = min(result.ended_ns, result.duration_ns)
-            if (
-                result.duration_ns - result.ended_ns > SLOW_EXIT_NS
-                and "hang_after_result" not in result.flags
-            ):
-                self._flag("slow_exit")
+        self._set_counts(duration)
         group = self._place.group
         if group is not None and result.limit is None and not self._order:
             result.limit = group.fired()  # too short before its end for the watch to see it
@@ -309,27 +227,15 @@ class Execution:
         if os.WIFSIGNALED(status):
             self._result.exit_signal = os.WTERMSIG(status)
             if self._result.exit_signal == signal.SIGXFSZ:
-                self._wrote_too_much()
+                self._flag("file_size_limit")
+                self._passed_by_itself("file_bytes", self._limits.file_bytes, "bytes")
             elif self._result.exit_signal == signal.SIGXCPU:
-                self._worked_too_long()
+                self._passed_by_itself("cpu_seconds", self._limits.cpu_seconds, "seconds")
         else:
             self._result.exit_code = os.WEXITSTATUS(status)
             # How a shell tells that its last command was ended so.
             if self._limits.file_bytes is not None and self._result.exit_code == 128 + signal.SIGXFSZ:
                 self._flag("file_size_limit")
-
-    def _wrote_too_much(self) -> None:
-        """The kernel ended the program itself; what it was about to write is not known beyond the limit."""
-        self._flag("file_size_limit")
-        limit = self._limits.file_bytes
-        if limit is not None and self._result.limit is None:
-            self._result.limit = LimitFired(name="file_bytes", value=limit, measured=limit, unit="bytes")
-
-    def _worked_too_long(self) -> None:
-        """The kernel ended the program itself, before the watch did."""
-        limit = self._limits.cpu_seconds
-        if limit is not None and self._result.limit is None:
-            self._result.limit = LimitFired(name="cpu_seconds", value=limit, measured=limit, unit="seconds")
 
     def _set_use(self, done: Done) -> None:
         result = self._result
@@ -343,7 +249,3 @@ class Execution:
         # The kernel lets a new program begin with its launcher's peak, so a smaller one says nothing.
         if done.peak_bytes > done.own_peak_bytes:
             result.peak_memory_bytes = max(done.peak_bytes, result.peak_memory_bytes or 0)
-
-    def _flag(self, name: str) -> None:
-        if name not in self._result.flags:
-            self._result.flags.append(name)
