@@ -11,7 +11,7 @@ from eventlog.schemas.base import EventData
 from harnesses.base import Conclusion, HarnessFile, Launch, Needs, Terminal, TrialInput
 from harnesses.definition import definition_digest, describe
 from harnesses.errors import HarnessFileError, LaunchError
-from harnesses.protocol import ProtocolInterpreter, protocol_launch, task_object
+from harnesses.protocol import ProtocolInterpreter, solution_launch
 
 SOLUTION = "solve.py"
 
@@ -55,8 +55,7 @@ class OracleHarness(BuiltinHarness):
             raise LaunchError(
                 f"task {trial.task} has no reference solution; leave it out or write {SOLUTION}"
             )
-        argv = [sys.executable, f"{trial.solution_dir}/{SOLUTION}"]
-        return protocol_launch(argv, {}, task_object(trial), trial.harness_dir)
+        return solution_launch(f"{trial.solution_dir}/{SOLUTION}", trial)
 
     def interpreter(self) -> ProtocolInterpreter:
         """A new reader for one process."""

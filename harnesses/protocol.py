@@ -7,6 +7,7 @@ understood is kept as it came and counted, and never stops the reading of the re
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -29,6 +30,8 @@ from harnesses.usage import UsageSum, read_usage
 
 PROTOCOL = "hemra/1"
 SDK = "hemra_protocol.py"
+#: What reference solutions and checks of tasks get besides.
+TOOLS = "hemra_tools.py"
 KEPT_LINES = 1000  # not understood lines that become events; all of them are in the recorded output
 KEPT_BYTES = 1024 * 1024
 REASON_CHARS = 500  # of an error's text in the trial's reason; the note has all of it
@@ -44,9 +47,9 @@ LEVELS = {"debug": "info", "info": "info", "warning": "warning", "warn": "warnin
 
 
 @cache
-def sdk_source() -> bytes:
-    """The Python SDK, a single file that needs nothing else."""
-    return files("harnesses.sdk").joinpath(SDK).read_bytes()
+def sdk_source(name: str = SDK) -> bytes:
+    """A file of the Python SDK; the protocol is a single one that needs nothing else."""
+    return files("harnesses.sdk").joinpath(name).read_bytes()
 
 
 def task_object(
@@ -83,6 +86,13 @@ def protocol_launch(argv: list[str], environment: dict[str, str], task: bytes, h
         files={SDK: sdk_source()},
         prompt="stdin",
     )
+
+
+def solution_launch(program: str, trial: TrialInput) -> Launch:
+    """How a task's own program, a solution or a check, is started: the SDK has the tools for it too."""
+    launch = protocol_launch([sys.executable, program], {}, task_object(trial), trial.harness_dir)
+    launch.files[TOOLS] = sdk_source(TOOLS)
+    return launch
 
 
 class ProtocolHarness(DescribedHarness):

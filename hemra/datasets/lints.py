@@ -14,7 +14,7 @@ from hemra.datasets.model import Task
 MAX_FIXTURE_BYTES = 100 * 1024
 SOLUTION = "solution/solve.py"
 #: What code of a task is given beside the standard library.
-VERIFIERS, PROGRAMS = ("hemra_verifier",), ("hemra_protocol",)
+VERIFIERS, PROGRAMS = ("hemra_verifier",), ("hemra_protocol", "hemra_tools")
 #: Text that speaks to the agent in place of its user.
 INJECTION = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}"

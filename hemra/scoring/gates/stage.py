@@ -7,7 +7,6 @@ import copy
 import itertools
 import os
 import shutil
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import msgspec
 
 from eventlog.envelope import Event
 from harnesses.base import TrialInput
-from harnesses.protocol import ProtocolInterpreter, protocol_launch, task_object
+from harnesses.protocol import ProtocolInterpreter, solution_launch
 from hemra.datasets.prepare import draw
 from hemra.engine.check import scratch_root
 from hemra.errors import HemraError
@@ -120,9 +119,7 @@ class Stage:
         folder.mkdir(exist_ok=True)
         file = folder / program.name
         file.write_bytes(program.read_bytes())
-        launch = protocol_launch(
-            [sys.executable, str(file)], {}, task_object(self._input()), str(sandbox.harness_dir)
-        )
+        launch = solution_launch(str(file), self._input())
         for name, content in launch.files.items():
             (sandbox.harness_dir / name).write_bytes(content)
         spec = ExecSpec(

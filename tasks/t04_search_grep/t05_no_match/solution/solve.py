@@ -1,26 +1,14 @@
 """Searches for each code and reports the files, or that there are none."""
 
 import re
-import subprocess
 
 from hemra_protocol import Trial
+from hemra_tools import search_files
 
 trial = Trial("solution", "1")
-
-
-def search_files(pattern):
-    """The files whose text matches, found with grep, as a call of the tool `search_files`."""
-    call = trial.call("search_files", {"pattern": pattern, "path": ".", "output_mode": "files_only"})
-    command = ["grep", "-rlE", "-e", pattern, "."]
-    done = subprocess.run(command, cwd=trial.workspace, capture_output=True, text=True, check=False)
-    files = done.stdout.splitlines()
-    trial.result(call, done.returncode < 2, {"total_count": len(files), "files": files})
-    return files
-
-
 lines = []
 for code in re.findall(r"^- `([^`]+)`", trial.instruction, re.MULTILINE):
     trial.message(f"I search for {code}.")
-    files = [path.removeprefix("./") for path in search_files(code)]
+    files = [path.removeprefix("./") for path in search_files(trial, code)]
     lines.append(f"{code}: {', '.join(files) or 'none'}")
 trial.final("\n".join(lines))

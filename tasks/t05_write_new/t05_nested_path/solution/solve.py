@@ -1,26 +1,15 @@
 """Writes the file, which makes the directories, and looks at the tree."""
 
-import pathlib
 import re
 
 from hemra_protocol import Trial
+from hemra_tools import write_file
 
 trial = Trial("solution", "1")
-
-
-def write_file(path, content):
-    """Write a text, as a call of the tool `write_file`."""
-    call = trial.call("write_file", {"path": path, "content": content})
-    file = pathlib.Path(trial.workspace, path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(content, encoding="utf-8", newline="\n")
-    trial.result(call, True, {"bytes_written": len(content.encode())})
-
-
 path = re.search(r"`([^`]+\.txt)`", trial.instruction).group(1)
 content = re.search(r"^    (.+)$", trial.instruction, re.MULTILINE).group(1)
 trial.message("I write the file.")
-write_file(path, f"{content}\n")
+write_file(trial, path, f"{content}\n")
 trial.message("I look at the tree.")
 trial.terminal("ls -R")
 trial.final(f"{path} is written.")

@@ -3,23 +3,7 @@
 import re
 
 from hemra_protocol import Trial
-
-
-class Todo:
-    """The todo list of a session: the tool writes it, all of it or by id, and always gives it back."""
-
-    def __init__(self, trial):
-        self.trial, self.items = trial, []
-
-    def write(self, todos, merge=False):
-        """One call of the tool."""
-        call = self.trial.call("todo", {"todos": todos, "merge": merge})
-        kept = {item["id"]: item for item in self.items} if merge else {}
-        for item in todos:
-            kept[item["id"]] = {**kept.get(item["id"], {}), **item}
-        self.items = list(kept.values())
-        self.trial.result(call, True, {"todos": [dict(item) for item in self.items]})
-
+from hemra_tools import Todo
 
 trial = Trial("wrong", "1")
 steps = re.findall(r"^- `(p\d)`: (.*)$", trial.instruction, re.MULTILINE)

@@ -1,23 +1,9 @@
 """Works the number out elsewhere and lets the code print it as it is."""
 
 import re
-import subprocess
 
 from hemra_protocol import Trial
-
-
-def execute_code(trial, code):
-    """One call of the tool: a fresh Python runs the code in the workspace. Returns what it printed."""
-    call = trial.call("execute_code", {"code": code})
-    done = subprocess.run(
-        ["python3", "-"], input=code, cwd=trial.workspace, capture_output=True, text=True, check=False
-    )
-    output = done.stdout + done.stderr
-    trial.result(
-        call, done.returncode == 0, {"status": "error" if done.returncode else "success", "output": output}
-    )
-    return output
-
+from hemra_tools import execute_code
 
 trial = Trial("wrong", "1")
 first, last = map(int, re.search(r"from (\d+) to (\d+)", trial.instruction).groups())

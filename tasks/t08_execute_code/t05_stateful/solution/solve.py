@@ -1,22 +1,7 @@
 """Runs each call in a Python of its own, as this tool does, and reports what the second one showed."""
 
-import subprocess
-
 from hemra_protocol import Trial
-
-
-def execute_code(trial, code):
-    """One call of the tool: a fresh Python runs the code in the workspace. Returns what it printed."""
-    call = trial.call("execute_code", {"code": code})
-    done = subprocess.run(
-        ["python3", "-"], input=code, cwd=trial.workspace, capture_output=True, text=True, check=False
-    )
-    output = done.stdout + done.stderr
-    trial.result(
-        call, done.returncode == 0, {"status": "error" if done.returncode else "success", "output": output}
-    )
-    return output
-
+from hemra_tools import execute_code
 
 trial = Trial("solution", "1")
 trial.message("First I set x.")

@@ -1,24 +1,10 @@
 """Another right way: the page itself is read as well, by a program."""
 
-import json
 import re
 import shlex
-import urllib.parse
-import urllib.request
 
 from hemra_protocol import Trial
-
-
-def web_search(trial, query):
-    """One call of the tool: asks the search of the trial's web. Returns the results."""
-    call = trial.call("web_search", {"query": query})
-    base = re.search(r"http://[^\s/]+", trial.instruction)[0]
-    address = f"{base}/search?" + urllib.parse.urlencode({"q": query})
-    with urllib.request.urlopen(address, timeout=20) as response:
-        found = json.load(response)
-    trial.result(call, True, found)
-    return found["results"]
-
+from hemra_tools import web_search
 
 trial = Trial("right", "1")
 country = re.search(r"country (\w+)", trial.instruction)[1]

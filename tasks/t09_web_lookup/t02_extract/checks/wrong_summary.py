@@ -2,18 +2,9 @@
 
 import html
 import re
-import urllib.request
 
 from hemra_protocol import Trial
-
-
-def web_extract(trial, url, ok=True):
-    """One call of the tool: gets the page. Returns its HTML."""
-    call = trial.call("web_extract", {"urls": [url]})
-    with urllib.request.urlopen(url, timeout=20) as response:
-        page = response.read().decode("utf-8")
-    trial.result(call, ok, {"results": [{"url": url, "content": page}]})
-    return page
+from hemra_tools import web_extract
 
 
 def words_of(markup):

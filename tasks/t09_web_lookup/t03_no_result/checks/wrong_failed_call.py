@@ -1,27 +1,13 @@
 """Wrong: the right words, and the calls are on record as failed."""
 
-import json
 import re
-import urllib.parse
-import urllib.request
 
 from hemra_protocol import Trial
-
-
-def web_search(trial, query):
-    """One call of the tool: asks the search of the trial's web. Returns the results."""
-    call = trial.call("web_search", {"query": query})
-    base = re.search(r"http://[^\s/]+", trial.instruction)[0]
-    address = f"{base}/search?" + urllib.parse.urlencode({"q": query})
-    with urllib.request.urlopen(address, timeout=20) as response:
-        found = json.load(response)
-    trial.result(call, False, found)
-    return found["results"]
-
+from hemra_tools import web_search
 
 trial = Trial("wrong", "1")
 lines = []
 for code in re.findall(r"^- `([^`]+)`", trial.instruction, re.MULTILINE):
-    pages = [hit["url"] for hit in web_search(trial, code)]
+    pages = [hit["url"] for hit in web_search(trial, code, ok=False)]
     lines.append(f"{code}: {', '.join(pages) or 'none'}")
 trial.final("\n".join(lines))

@@ -1,23 +1,9 @@
 """Reads the module, compares every function with its docstring, and patches the two that differ."""
 
-import pathlib
-
 from hemra_protocol import Trial
+from hemra_tools import patch
 
 trial = Trial("solution", "1")
-
-
-def patch(path, old, new):
-    """Replace the only occurrence of a text, as a call of the tool `patch`. Returns whether that worked."""
-    call = trial.call("patch", {"mode": "replace", "path": path, "old_string": old, "new_string": new})
-    file = pathlib.Path(trial.workspace, path)
-    before = file.read_text(encoding="utf-8")
-    if before.count(old) != 1:
-        trial.result(call, False, {"error": f"old_string occurs {before.count(old)} times"})
-        return False
-    file.write_text(before.replace(old, new), encoding="utf-8", newline="\n")
-    trial.result(call, True, {"success": True, "files_modified": [path]})
-    return True
 
 
 #: name -> the body that does what the docstring says.
@@ -49,7 +35,7 @@ for name in mended:
     trial.message(f"{name} is wrong. I mend it.")
     function = source[source.index(f"def {name}(") :].partition("\n\n\n")[0].rstrip("\n") + "\n"
     head, docstring, body = function.partition('."""\n')
-    patch("add.py", function, f"{head}{docstring}{RIGHT[name]}")
+    patch(trial, "add.py", function, f"{head}{docstring}{RIGHT[name]}")
 trial.message("I try again.")
 trial.terminal(f"python3 -B - <<'END'\n{TRY}\nEND")
 trial.final(f"I mended `{mended[0]}` and `{mended[1]}`.")
