@@ -272,7 +272,7 @@ class _Check:
             self.damage(error)
             segments = list_segments(self.path)
         self.stream.segments = len(segments)
-        mark, reach = anchors.load(self.path), _Reach()
+        mark, reach = standing(self.path), _Reach()
         durable = mark.last if mark is not None else 0
         for index, segment in enumerate(segments):
             following = segments[index + 1].first if index + 1 < len(segments) else None
@@ -281,7 +281,7 @@ class _Check:
                 self.problem(segment.path, 0, cause)
             with segment.path.open("rb") as file:
                 if not sealed_in(file):
-                    self._unsealed(segment, file, following, reach)
+                    self._unsealed(segment, file, following, mark, reach)
                     continue
                 try:
                     reach.sealed = reach.last = max(reach.sealed, self._sealed(segment, file))
@@ -319,9 +319,15 @@ class _Check:
             self.problem(segment.path, end, "the seek table does not match the frames")
         return trailer.last
 
-    def _unsealed(self, segment: Segment, file: BinaryIO, following: int | None, reach: _Reach) -> None:
+    def _unsealed(
+        self,
+        segment: Segment,
+        file: BinaryIO,
+        following: int | None,
+        mark: anchors.Mark | None,
+        reach: _Reach,
+    ) -> None:
         """What its headers prove to have been durable; at rest also what nobody acknowledged."""
-        mark = standing(self.path)
         if mark is None:
             return
         due = mark.last if following is None else min(mark.last, following - 1)

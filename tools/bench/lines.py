@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import statistics
+import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,3 +93,14 @@ def host(folder: Path) -> str:
         f"{platform.platform()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, "
         f"fdatasync {sync:.2f} ms, load {load:.1f}"
     )
+
+
+def printed(name: str, under: Path | None, measure: Callable[[Path], list[Line]]) -> None:
+    """Print the machine and what `measure` finds in a folder of its own, which is removed again. `under`: where to
+    write (null: the temporary folder)."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=under))
+    try:
+        print(f"{host(folder)}\n")
+        print(table(measure(folder)))
+    finally:
+        shutil.rmtree(folder)

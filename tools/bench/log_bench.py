@@ -14,11 +14,9 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +24,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from lines import Line, against, host, table  # noqa: E402
+from lines import Line, against, printed  # noqa: E402
 from peers import HEMRA, NATS, SQLITE, TITLES, available, client_paths, install, started  # noqa: E402
 
 
@@ -156,12 +154,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to write (default: the temporary folder)")
     options = parser.parse_args()
     install()
-    folder = Path(tempfile.mkdtemp(prefix="log-bench-", dir=options.folder))
-    try:
-        print(f"{host(folder)}\n")
-        print(table(append_lines(options.appends, options.rounds, folder, available())))
-    finally:
-        shutil.rmtree(folder)
+    printed(
+        "log-bench",
+        options.folder,
+        lambda folder: append_lines(options.appends, options.rounds, folder, available()),
+    )
 
 
 if __name__ == "__main__":

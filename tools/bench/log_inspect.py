@@ -13,10 +13,8 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -24,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import psutil  # noqa: E402
-from lines import Line, against, host, table  # noqa: E402
+from lines import Line, against, printed  # noqa: E402
 from log_payload import payloads  # noqa: E402
 
 from eventlog.client import Client  # noqa: E402
@@ -111,12 +109,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=50)
     parser.add_argument("--folder", type=Path, help="where to write (default: the temporary folder)")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="log-inspect-", dir=options.folder))
-    try:
-        print(f"{host(folder)}\n")
-        print(table(inspect_lines(folder, options.samples, options.events)))
-    finally:
-        shutil.rmtree(folder)
+    printed(
+        "log-inspect", options.folder, lambda folder: inspect_lines(folder, options.samples, options.events)
+    )
 
 
 if __name__ == "__main__":

@@ -12,17 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from lines import Line, against, host, percentile, sync_times, table  # noqa: E402
+from lines import Line, against, percentile, printed, sync_times  # noqa: E402
 from log_bench import finished, go, producer, wait_ready  # noqa: E402
 from peers import HEMRA, JSONL, SQLITE, TITLES, available, client_paths, install, started  # noqa: E402
 
@@ -96,12 +94,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to write (default: the temporary folder)")
     options = parser.parse_args()
     install()
-    folder = Path(tempfile.mkdtemp(prefix="log-latency-", dir=options.folder))
-    try:
-        print(f"{host(folder)}\n")
-        print(table(latency_lines(options.rate, options.seconds, folder, available())))
-    finally:
-        shutil.rmtree(folder)
+    printed(
+        "log-latency",
+        options.folder,
+        lambda folder: latency_lines(options.rate, options.seconds, folder, available()),
+    )
 
 
 if __name__ == "__main__":

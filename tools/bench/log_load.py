@@ -12,10 +12,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import shutil
 import sqlite3
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -27,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 import orjson  # noqa: E402
 import psutil  # noqa: E402
-from lines import Line, against, alone, host, table  # noqa: E402
+from lines import Line, against, alone, printed  # noqa: E402
 from log_workload import Workload  # noqa: E402
 from peers import (  # noqa: E402
     HEMRA,
@@ -312,12 +310,7 @@ def main() -> None:
     options = parser.parse_args()
     install()
     sys.path += client_paths()
-    folder = Path(tempfile.mkdtemp(prefix="log-load-", dir=options.folder))
-    try:
-        print(f"{host(folder)}\n")
-        print(table(load_lines(folder, options.events, available())))
-    finally:
-        shutil.rmtree(folder)
+    printed("log-load", options.folder, lambda folder: load_lines(folder, options.events, available()))
 
 
 if __name__ == "__main__":

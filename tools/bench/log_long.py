@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import argparse
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from itertools import cycle, islice
 from pathlib import Path
@@ -18,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from lines import Line, alone, host, table  # noqa: E402
+from lines import Line, alone, printed  # noqa: E402
 from log_workload import Workload  # noqa: E402
 
 from eventlog.envelope import encode  # noqa: E402
@@ -96,12 +94,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, help="where to write (default: the temporary folder)")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="log-long-", dir=options.folder))
-    try:
-        print(f"{host(folder)}\n")
-        print(table(long_lines(folder, options.events)))
-    finally:
-        shutil.rmtree(folder)
+    printed("log-long", options.folder, lambda folder: long_lines(folder, options.events))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from lines import Line, against, host, table  # noqa: E402
+from lines import Line, against, printed  # noqa: E402
 from log_workload import Workload  # noqa: E402
 
 from eventlog.envelope import encode  # noqa: E402 - the checkout beside this file is measured
@@ -109,12 +108,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="measurements of which the median counts")
     parser.add_argument("--folder", type=Path, help="where to write (default: the temporary folder)")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="log-read-", dir=options.folder))
-    try:
-        print(f"{host(folder)}\n")
-        print(table(size_and_read_lines(options.events, options.rounds, folder)))
-    finally:
-        shutil.rmtree(folder)
+    printed(
+        "log-read", options.folder, lambda folder: size_and_read_lines(options.events, options.rounds, folder)
+    )
 
 
 if __name__ == "__main__":
