@@ -20,6 +20,46 @@ Prompt = Literal["argument", "stdin", "file"]
 Terminal = Literal["pipes", "pty"]
 
 
+Dialect = Literal["chat", "responses", "messages"]
+
+
+class KeySource(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Where the key of a model's endpoint is: exactly one of a variable of the user's environment, a file of mode
+    0600 that holds nothing else, and `SERVICE/USER` of the system's keyring."""
+
+    env: str | None = None
+    file: str | None = None
+    keyring: str | None = None
+
+
+class Upstream(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The model's endpoint behind the gateway.
+
+    `base_url` as its provider names it (`https://api.openai.com/v1`, `https://api.anthropic.com`); `dialect` is the
+    one that the harness is to speak with it; `headers` are sent with every request. The key never leaves the gateway.
+    """
+
+    base_url: str
+    dialect: Dialect | None = None
+    key: KeySource | None = None
+    headers: dict[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayAddress:
+    """Where a trial reaches the model gateway: `root` has no slash at its end and no `/v1`, `token` is given in the
+    place of a key. `dialect` is what is spoken there."""
+
+    root: str
+    token: str
+    dialect: Dialect
+
+    @property
+    def openai_base(self) -> str:
+        """The base URL as clients of OpenAI's dialects want it."""
+        return f"{self.root}/v1"
+
+
 class HarnessFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The content of a harness file.
 
@@ -29,6 +69,9 @@ class HarnessFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     What the harness needs of the machine where its sandbox hides the rest: `read_only` are more files and folders
     to be seen, `login_files` files of the user's home that it logs in with, `network` none, gateway or full.
+
+    `upstream` is the endpoint that the model gateway passes its calls to. `strip_tools`: tools that a task forbids
+    are taken out of its requests.
     """
 
     name: str
@@ -43,6 +86,8 @@ class HarnessFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     read_only: list[str] = []
     login_files: list[str] = []
     network: Network | None = None
+    upstream: Upstream | None = None
+    strip_tools: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,17 +124,20 @@ class TrialInput:
     allowed_tools: list[str] = field(default_factory=list)
     forbidden_tools: list[str] = field(default_factory=list)
     solution_dir: str | None = None
+    gateway: GatewayAddress | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How to start the harness for one trial. `files` go into the trial's harness folder first; `prompt` says
-    how the instruction goes in: argument, stdin, file or none."""
+    """How to start the harness for one trial. `files` go into the trial's harness folder first, `home_files` (paths
+    relative to it) into its HOME; `prompt` says how the instruction goes in: argument, stdin, file or none."""
 
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict)
     stdin: bytes | None = None
     files: dict[str, bytes] = field(default_factory=dict)
+    home_files: dict[str, bytes] = field(default_factory=dict)
     prompt: str = "none"
 
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harnesses.base import HarnessFile
 from harnesses.credentials import looks_like_credential
 
@@ -75,8 +77,8 @@ def describe(
     # Named only where they are given: a harness file that needs none of them keeps its digest.
     shown = {
         name: value
-        for name in ("read_only", "login_files", "network")
-        if (value := getattr(file, name)) not in (None, [])
+        for name in ("read_only", "login_files", "network", "upstream", "strip_tools")
+        if (value := msgspec.to_builtins(getattr(file, name))) not in (None, [], False)
     }
     return shown | {
         "name": file.name,

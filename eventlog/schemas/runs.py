@@ -77,7 +77,11 @@ class PlannedDataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one trial; null = none. Seconds, bytes, counts."""
+    """Limits of one trial; null = none. Seconds, bytes, counts.
+
+    The gateway holds the budget: `calls` to models, `tokens` (input and output together), `input_tokens`,
+    `output_tokens`, `cost_usd`.
+    """
 
     wall_seconds: float | None = None
     output_bytes: int | None = None
@@ -88,6 +92,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     turns: int | None = None
     tokens: int | None = None
     cpu_seconds: float | None = None
+    calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
 
 
 @event("run.planned")
