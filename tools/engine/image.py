@@ -1,7 +1,7 @@
 """The image that the tests use: a small Debian with Python, made from packages, for there is no registry.
 
-The packages are fetched by apt, unpacked without running their scripts, and kept as one tar file in `.tools/`;
-a second use needs no network.
+The packages are fetched by apt, unpacked without running their scripts, and kept as one tar file in the user's cache
+folder: a second use, or a second checkout, needs no network.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
+
+import platformdirs
 
 #: What a trial's programs may expect, and what they in turn need.
 PACKAGES = (
@@ -36,7 +38,7 @@ STRIPPED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/per
 MERGED = ("bin", "sbin", "lib", "lib64")
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n"
 GROUP = "root:x:0:\nnogroup:x:65534:\n"
-CACHE = Path(__file__).parents[2] / ".tools" / "engine"
+CACHE = platformdirs.user_cache_path("hemra", appauthor=False) / "engine"
 
 
 def image_tar(cache: Path = CACHE) -> Path:
