@@ -20,7 +20,7 @@ from typing import Annotated, BinaryIO
 
 import msgspec
 
-from eventlog.errors import BundleError
+from eventlog.errors import BundleError, NotABundle
 from eventlog.segments import HIGHEST
 
 SCHEMA = "hemra.bundle/1"
@@ -181,7 +181,10 @@ class Reading:
     def __init__(self, file: BinaryIO, max_bytes: int) -> None:
         """Read the index. Raises BundleError."""
         self._file = file
-        raw = b"".join(self._pieces(INDEX, None))
+        try:
+            raw = b"".join(self._pieces(INDEX, None))
+        except BundleError as error:
+            raise NotABundle(f"this is no bundle (`hemra log export` writes one): {error}") from None
         #: SHA-256 of `bundle.json`, which stands for the whole bundle.
         self.digest = hashlib.sha256(raw).hexdigest()
         self.index = decode_index(raw, max_bytes)

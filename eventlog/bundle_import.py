@@ -19,7 +19,7 @@ from eventlog.bundle_limits import check_content, check_room
 from eventlog.bundle_report import BundleReport
 from eventlog.bundle_takeover import mark_of, take_over
 from eventlog.disk import make_dir
-from eventlog.errors import BundleError, LogError
+from eventlog.errors import BundleError, LogError, NotABundle
 from eventlog.payloads import all_blobs
 from eventlog.reader import read
 from eventlog.repaired import lost_blobs
@@ -39,6 +39,8 @@ def import_(store: Store, source: Path | BinaryIO, *, max_bytes: int = MAX_BYTES
         return _take_in(store, source, "-", max_bytes)
     try:
         file = source.open("rb")
+    except IsADirectoryError:
+        raise NotABundle(f"{source} is a folder; a bundle is one file") from None
     except OSError as error:
         raise BundleError(f"cannot read {source}: {error.strerror}") from None
     with file:

@@ -44,10 +44,17 @@ class Address(NamedTuple):
 
 
 def address_of(store: Path, stream: str) -> Address:
-    """Where the recorder of `stream` listens: the same for every process of this user. Raises BusError."""
-    name = hashlib.sha256(
-        f"{os.path.realpath(store)}\0{stream}".encode("utf-8", "surrogateescape")
-    ).hexdigest()[:32]
+    """Where the recorder of `stream` listens: the same for every process of this user. Raises BusError.
+
+    A store that was removed and made anew at the same place is another one: the recorder of the first may still be
+    there, and would take what belongs to the second into files that have no name any more.
+    """
+    place = f"{os.path.realpath(store)}\0{stream}\0".encode("utf-8", "surrogateescape")
+    try:
+        identity = (Path(store) / "store.json").read_bytes()
+    except OSError:
+        identity = b""
+    name = hashlib.sha256(place + identity).hexdigest()[:32]
     directory = _runtime_dir(len(name) + len("/.req"))
     start = directory / f"start-{int(name[:8], 16) % START_LOCKS:02d}"
     return Address(directory / f"{name}.req", directory / f"{name}.pub", start)

@@ -16,6 +16,7 @@ What a peer sends is checked before any of it is stored, so that no producer can
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
@@ -98,6 +99,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 
 
 _line_decoder = msgspec.json.Decoder(_Line)
+_beginning = operator.itemgetter(slice(0, 2))
 
 
 def pack_append(producer: bytes, first: int, lines: Sequence[bytes]) -> bytes:
@@ -146,7 +148,7 @@ def _all_plain(lines: list[bytes], body: bytes) -> bool:
     """Whether nothing is wrong with any of the lines; found without looking at each by itself. A line that is not
     plain may still be right."""
     # The writer puts `seq` after the brace, so the brace must be the first byte and something must follow.
-    if max(map(len, lines)) > MAX_EVENT or body[:2] != b'{"' or body.count(b'\n{"') != len(lines) - 1:
+    if max(map(len, lines)) > MAX_EVENT or set(map(_beginning, lines)) != {b'{"'}:
         return False
     try:
         events = _line_decoder.decode_lines(body)

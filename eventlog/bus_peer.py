@@ -62,7 +62,7 @@ def _connect(path: Path, ours: int, theirs: int, deadline: float) -> socket.sock
 
 
 class Requester:
-    """One connection that asks and gets an answer; one request at a time (not thread-safe)."""
+    """One connection that asks and gets answers (not thread-safe)."""
 
     def __init__(self, path: Path, deadline: float) -> None:
         """Connect by `deadline` (monotonic seconds). Raises Unreachable."""
@@ -72,7 +72,11 @@ class Requester:
         self._socket.setblocking(True)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *_LOOK))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", *_STUCK))
+        # What is sent during a commit waits here and goes into the next one together; the kernel may allow less.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_REQUEST)
         self._id = 0
+        self._awaited: set[int] = set()
+        self._early: dict[int, bytes] = {}
         self._buffer = bytearray()
 
     def request(self, body: bytes, deadline: float) -> bytes:
@@ -81,16 +85,16 @@ class Requester:
         Unreachable does not say that nothing was done: the request may be sent again only because the
         recorder recognises it. ValueError for a body larger than MAX_REQUEST.
         """
+        return self.receive(self.send(body), deadline)
+
+    def send(self, body: bytes) -> int:
+        """Send `body` without awaiting its answer; the number by which `receive` finds that. Raises as `request`."""
         if len(body) + 4 > MAX_REQUEST:
             raise ValueError(f"a request of {len(body)} bytes is too large for the bus")
         self._id = (self._id + 1) & 0x7FFFFFFF
         number = self._id | _ID_FLAG
         try:
             self._socket.sendall(_REQUEST.pack(1, len(body) + 4, number) + body)
-            while True:
-                message = self._receive(deadline)
-                if len(message) >= 4 and int.from_bytes(message[:4], "big") == number:
-                    return message[4:]
         except OSError as error:
             self.close()
             raise Unreachable(f"{self._path}: {error.strerror or error}") from error
@@ -98,30 +102,69 @@ class Requester:
             # An interrupt in mid-frame leaves the connection where nobody knows: never use it again.
             self.close()
             raise
+        self._awaited.add(number)
+        return number
 
-    def _receive(self, deadline: float) -> bytes:
+    def receive(self, number: int, deadline: float) -> bytes:
+        """The answer to the request `number`; answers may come in any order. Raises as `request`."""
+        while (answer := self._answer(number, 0)) is None:
+            if time.monotonic() >= deadline:
+                self.close()
+                raise Unreachable(f"no answer from {self._path} in time")
+        return answer
+
+    def poll(self, number: int) -> bytes | None:
+        """The answer to the request `number` if it is there, without waiting. Raises as `request`."""
+        return self._answer(number, socket.MSG_DONTWAIT)
+
+    def fileno(self) -> int:
+        """Descriptor that is readable when an answer comes, or the connection is gone."""
+        return self._socket.fileno()
+
+    def _answer(self, number: int, flags: int) -> bytes | None:
+        """The answer to the request `number`; None when nothing came for _LOOK (with MSG_DONTWAIT: at once)."""
+        try:
+            while number not in self._early:
+                if self._sort_out():
+                    continue
+                try:
+                    piece = self._socket.recv(65536, flags)
+                except BlockingIOError:
+                    return None
+                if not piece:
+                    raise Unreachable(f"{self._path} closed the connection")
+                self._buffer += piece
+            self._awaited.discard(number)
+            return self._early.pop(number)
+        except OSError as error:
+            self.close()
+            raise Unreachable(f"{self._path}: {error.strerror or error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _sort_out(self) -> bool:
+        """Take a whole message out of the buffer; False when none is there."""
         buffer = self._buffer
-        while True:
-            if len(buffer) >= _FRAME.size:
-                kind, size = _FRAME.unpack_from(buffer)
-                if kind != 1 or size > _MAX_ANSWER:
-                    raise Unreachable(f"{self._path} sent what is no message")
-                if len(buffer) >= _FRAME.size + size:
-                    message = bytes(buffer[_FRAME.size : _FRAME.size + size])
-                    del buffer[: _FRAME.size + size]
-                    return message
-            try:
-                piece = self._socket.recv(65536)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise TimeoutError(f"no answer from {self._path} in time") from None
-                continue
-            if not piece:
-                raise Unreachable(f"{self._path} closed the connection")
-            buffer += piece
+        if len(buffer) < _FRAME.size:
+            return False
+        kind, size = _FRAME.unpack_from(buffer)
+        if kind != 1 or size > _MAX_ANSWER:
+            raise Unreachable(f"{self._path} sent what is no message")
+        end = _FRAME.size + size
+        if len(buffer) < end:
+            return False
+        number = int.from_bytes(buffer[_FRAME.size : _FRAME.size + 4], "big") if size >= 4 else 0
+        if number in self._awaited:
+            self._early[number] = bytes(buffer[_FRAME.size + 4 : end])
+        del buffer[:end]
+        return True
 
     def close(self) -> None:
         """Close the connection; safe to call twice."""
+        with contextlib.suppress(OSError):
+            # Whoever watches a duplicate of the descriptor must see the end too.
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 

@@ -107,6 +107,8 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._peers: set[_Peer] = set()
         self._waiting: list[Received] = []
+        self._more = 0
+        self._answered: set[_Peer] = set()
         self._pub: Any = None
         self._listener = _listen(address.requests)
         self._inode = address.requests.stat().st_ino
@@ -144,6 +146,8 @@ class Server:
     def _look(self, timeout_s: float) -> list[Received]:
         """Wait for something to happen at the sockets; the requests that are whole by then."""
         taken: list[Received] = []
+        # What one producer has sent meanwhile goes into one commit, within the bounds of one.
+        self._more = MAX_DRAIN_BYTES
         for key, events in self._selector.select(timeout_s):
             peer = key.data
             if peer is None:
@@ -184,20 +188,22 @@ class Server:
         """The requests that are whole now. A peer that has gone, or says what is no request, is let go."""
         if peer.socket.fileno() < 0:
             return []
+        found: list[Received] = []
         try:
-            piece = peer.socket.recv(_READ)
-            if piece:
+            while piece := peer.socket.recv(_READ):
                 peer.unfinished += piece
-                found = _requests(peer)
+                found += _requests(peer)
                 if len(peer.unfinished) > _READ:
                     self._bound_partial()
-                return found
+                if len(piece) < _READ or self._more <= 0:
+                    return found
+                self._more -= len(piece)
         except BlockingIOError:
-            return []
+            return found
         except (OSError, _Hostile):
             pass
         self._let_go(peer)
-        return []
+        return found
 
     def _bound_partial(self) -> None:
         """Whoever holds most of what is not whole goes first when all together hold too much."""
@@ -211,6 +217,20 @@ class Server:
             peer.socket.close()
             peer.unfinished.clear()
             peer.unread.clear()
+
+    def answer_later(self, request: Received, body: bytes) -> None:
+        """As `answer`, when `send_answers` is called: what one peer is answered goes out together."""
+        peer: _Peer = request.peer
+        if peer in self._peers:
+            peer.unread += _FRAME.pack(1, len(request.way_back) + len(body)) + request.way_back + body
+            self._answered.add(peer)
+
+    def send_answers(self) -> None:
+        """Send what was answered since the last call."""
+        answered, self._answered = self._answered, set()
+        for peer in answered:
+            if peer in self._peers:
+                self._send(peer)
 
     def answer(self, request: Received, body: bytes) -> None:
         """Answer one request. A producer that has gone gets nothing; that is no error."""

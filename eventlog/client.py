@@ -9,20 +9,21 @@ background thread sends what was emitted or appended asynchronously, and what no
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Self
 
 from eventlog import clock
-from eventlog.bus_messages import Answer, Status, pack_append
+from eventlog.bulk import Lane, batches
+from eventlog.bus_messages import Status
 from eventlog.envelope import encode
-from eventlog.errors import BadEvent, LogError, RecorderRefused, RecorderUnavailable
-from eventlog.loop_answers import LoopAnswers
-from eventlog.outbox import Item, Outbox
+from eventlog.errors import BadEvent, LogError, RecorderRefused
+from eventlog.loop_sender import LoopSender
+from eventlog.outbox import Outbox
+from eventlog.outbox_items import Item
 from eventlog.schemas.base import EventData
+from eventlog.sender import Sender
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from eventlog.uplink import Uplink
@@ -31,9 +32,6 @@ from eventlog.uplink import Uplink
 TIMEOUT_S = 30.0
 #: Emitted events are handed over within this time after the first of them.
 EMIT_DELAY_S = 0.05
-#: Emitted events that a full disk refused are sent again for this long before they count as lost.
-RETRY_S = 5.0
-_RETRY_PAUSE_S = 0.25
 
 
 class Client:
@@ -53,14 +51,19 @@ class Client:
         """Prepare; `connect` is what callers use."""
         self.store, self.stream, self.source = store, stream, source
         self._wall, self._mono, self._timeout_s = wall, mono, timeout_s
+        self._may_start = start_recorder
         self._uplink = Uplink(store, stream, may_start=start_recorder)
-        self._producer, self._number = os.urandom(16), 0
         self._outbox = Outbox(EMIT_DELAY_S)
-        self._refused_since: float | None = None
-        self._lost: LogError | None = None
+        #: Lanes for many events that nobody uses at the moment.
+        self._lanes: list[Lane] = []
+        self._sender = Sender(self._uplink, self._outbox, stream, timeout_s)
         self._closed = False
-        self._answers: LoopAnswers | None = None
-        self._thread = threading.Thread(target=self._send_in_background, name=f"client-{stream}", daemon=True)
+        #: The loops that appended, and the one that did so last.
+        self._loops: dict[asyncio.AbstractEventLoop, LoopSender] = {}
+        self._loop: LoopSender | None = None
+        self._thread = threading.Thread(
+            target=self._sender.send_in_background, name=f"client-{stream}", daemon=True
+        )
 
     @classmethod
     def connect(
@@ -95,14 +98,13 @@ class Client:
         Raises BadEvent, RecorderRefused (disk full: the event is not recorded), RecorderUnavailable (nobody
         knows whether it is). A loss of events that were emitted before is raised here too, once.
         """
-        if self._lost is not None:
-            self._raise_lost()
+        self._raise_lost()
         line = self._encode(data, trial)
         if threading.current_thread() is threading.main_thread():
             return self._handed_over(line)
         item = Item(line)
         if self._outbox.put_and_lead(item):
-            self._lead(item, [line])
+            self._sender.lead(item, [line])
             return self._outcome(item)
         return self._settled(item)
 
@@ -115,11 +117,54 @@ class Client:
             # Too large for a line: the payload goes to the blob store, which takes its time.
             line = await asyncio.to_thread(self._encode, data, trial)
         loop = asyncio.get_running_loop()
-        if self._answers is None or self._answers.loop is not loop:
-            self._answers = LoopAnswers(loop)
-        future: asyncio.Future[int | None] = loop.create_future()
-        self._outbox.put(Item(line, partial(self._answers.put, future)))
-        return await future
+        if self._loop is None or self._loop.loop is not loop:
+            self._loop = self._sender_of(loop)
+        return await self._loop.append(line)
+
+    def append_many(self, events: Iterable[tuple[EventData, str | None]]) -> int | None:
+        """Record events, given as (data, trial), in their order; all are on disk when this returns.
+
+        For whoever has many at once: they are encoded and sent by the calling thread, many in a request and some
+        requests at a time. Everything that this client took before comes before them; what others append meanwhile
+        may stand between them. Returns the seq of the last one, None when a resend hid it or there was none.
+
+        Raises as `append`, and what `events` raises: what came before that is recorded. With RecorderRefused and
+        RecorderUnavailable a beginning of the events is recorded; the message says how many for certain. After any
+        other interruption nobody knows.
+        """
+        self._check_open()
+        if self._sender.lost is not None or self._outbox.busy():
+            self.flush()
+        lane = self._lanes.pop() if self._lanes else self._new_lane()
+        try:
+            return lane.record(batches(self._encode(data, trial) for data, trial in events))
+        finally:
+            self._lanes.append(lane)
+            if self._closed:
+                self._leave_lanes()
+
+    async def append_many_async(self, events: Iterable[tuple[EventData, str | None]]) -> int | None:
+        """As `append_many`, in a thread: `events` is read there."""
+        return await asyncio.to_thread(self.append_many, events)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LogError("this client is closed")
+
+    def _sender_of(self, loop: asyncio.AbstractEventLoop) -> LoopSender:
+        for ended in [known for known in self._loops if known.is_closed()]:
+            self._loops.pop(ended).leave()
+        sender = self._loops.setdefault(loop, LoopSender(loop, self._sender, self._outbox))
+        sender.be_told()
+        return sender
+
+    def _new_lane(self) -> Lane:
+        uplink = Uplink(self.store, self.stream, may_start=self._may_start, holder=self._uplink.holder)
+        return Lane(uplink, self.stream, self._timeout_s)
+
+    def _leave_lanes(self) -> None:
+        while self._lanes:
+            self._lanes.pop().bye()
 
     def emit(self, data: EventData, *, trial: str | None = None) -> None:
         """Hand an event over within 100 ms; waits while 8 MiB wait already.
@@ -141,7 +186,7 @@ class Client:
         self.flush()
         self._outbox.lead_alone()
         try:
-            answer = self._uplink.finish()
+            answer = self._sender.finish()
         finally:
             self._outbox.hand_on()
         if answer is not None and answer.status is not Status.OK:
@@ -156,7 +201,7 @@ class Client:
             return
         self._closed = True
         self._outbox.refuse()
-        lost, self._lost = self._lost, None
+        lost, self._sender.lost = self._sender.lost, None
         try:
             if self._outbox.busy():
                 self.flush()
@@ -164,6 +209,9 @@ class Client:
             self._outbox.end()
             if self._thread.is_alive():
                 self._thread.join()
+            self._leave_lanes()
+            for loop in self._loops.values():
+                loop.leave()
             self._uplink.bye()
         if lost is not None:
             raise lost
@@ -181,8 +229,9 @@ class Client:
         )  # fmt: skip
 
     def _raise_lost(self) -> None:
-        if self._lost is not None:
-            lost, self._lost = self._lost, None
+        lost = self._sender.lost
+        if lost is not None:
+            self._sender.lost = None
             raise lost
 
     def _handed_over(self, line: bytes | None) -> int | None:
@@ -201,89 +250,10 @@ class Client:
     def _settled(self, item: Item) -> int | None:
         """Send, or wait for whoever sends, until `item` is answered."""
         if self._outbox.lead_or_wait(item):
-            self._lead(item)
+            self._sender.lead(item)
         return self._outcome(item)
 
     def _outcome(self, item: Item) -> int | None:
         if item.error is not None:
             raise item.error
         return item.seq
-
-    def _lead(self, item: Item | None, in_hand: list[bytes] | None = None) -> None:
-        """Send until `item` is answered (None: all there is), then make another the sender.
-
-        `in_hand` are the lines of a batch that was taken already.
-        """
-        try:
-            lines = in_hand if in_hand is not None else self._take()
-            while lines is not None and self._send(lines) and (item is None or not item.done):
-                lines = self._take()
-        finally:
-            # After an interrupt the batch in hand goes back to the front: the same numbers are sent again.
-            self._outbox.hand_on()
-
-    def _take(self) -> list[bytes] | None:
-        """Lines of the next batch (none for a batch of marks); None when nothing waits."""
-        batch = self._outbox.take()
-        return [item.line for item in batch if item.line is not None] if batch else None
-
-    def _send(self, lines: list[bytes]) -> bool:
-        """Send the lines in hand and settle their items; False when the disk refused them."""
-        answer: Answer | None = Answer(Status.OK)
-        try:
-            if lines:
-                request = pack_append(self._producer, self._number + 1, lines)
-                answer = self._uplink.ask(request, time.monotonic() + self._timeout_s)
-        except LogError as error:
-            self._drop(error, queued=True, emitted=True)
-            return True
-        except OSError as error:
-            cause = f"the recorder of {self.stream} cannot be reached: {error}"
-            self._drop(RecorderUnavailable(cause), queued=True, emitted=True)
-            return True
-        assert answer is not None
-        match answer.status:
-            case Status.OK:
-                self._number += len(lines)
-                self._refused_since = None
-                self._outbox.settle(answer.first, answer.duplicates)
-                return True
-            case Status.NO_ROOM:
-                self._refused(RecorderRefused(answer.text))
-                return False
-            case _:
-                self._drop(RecorderRefused(answer.text), queued=False, emitted=True)
-                return True
-
-    def _refused(self, error: RecorderRefused) -> None:
-        """The disk is full: appends fail now, what was emitted is tried again for RETRY_S."""
-        now = time.monotonic()
-        if self._refused_since is None:
-            self._refused_since = now
-        self._drop(error, queued=True, emitted=now - self._refused_since > RETRY_S)
-
-    def _drop(self, error: LogError, *, queued: bool, emitted: bool) -> None:
-        """Answer items with `error`. What is sent from here on has numbers of a new producer.
-
-        Otherwise a number could mean a dropped event that did reach the disk, and hide another one.
-        """
-        self._producer, self._number = os.urandom(16), 0
-        lost = self._outbox.drop(error, queued=queued, emitted=emitted)
-        if emitted:
-            self._refused_since = None
-        if lost:
-            self._lost = type(error)(
-                f"emitted events of stream {self.stream} that are not recorded: {lost} ({error})"
-            )
-
-    def _send_in_background(self) -> None:
-        while self._outbox.wait_due():
-            if self._outbox.try_lead():
-                try:
-                    self._lead(None)
-                except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
-                    self._drop(
-                        LogError(f"sending to {self.stream} failed: {error!r}"), queued=True, emitted=True
-                    )
-            if self._refused_since is not None:
-                self._outbox.pause(_RETRY_PAUSE_S)

@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import signal
 
+_wanted, _, _count = os.environ.get("HEMRA_CRASH_AT", "").partition(":")
 _passed = 0
 
 
 def crash_point(name: str) -> None:
     """Kill this process here if the environment asks for it (tests of recovery only)."""
-    wanted = os.environ.get("HEMRA_CRASH_AT")
-    if not wanted:
-        return
-    point, _, count = wanted.partition(":")
-    if point != name:
+    if not _wanted or _wanted != name:
         return
     global _passed  # noqa: PLW0603 - counts passes within this process
     _passed += 1
-    if _passed >= int(count or 1):
+    if _passed >= int(_count or 1):
         os.kill(os.getpid(), signal.SIGKILL)

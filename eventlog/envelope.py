@@ -91,7 +91,7 @@ def _plain_json(data: EventData) -> bytes | None:
 
 
 @lru_cache(maxsize=1024)
-def _label(name: str, text: str) -> bytes:
+def _label(name: str, text: str) -> str:
     """JSON of an event's source or trial. Raises BadEvent: nothing here is escaped."""
     try:
         written = orjson.dumps(text)
@@ -101,7 +101,7 @@ def _label(name: str, text: str) -> bytes:
         raise BadEvent(f"{name} {text!r:.200} is not valid text; an event cannot be recorded under it")
     if len(written) > _MAX_LABEL:
         raise BadEvent(f"{name} {text[:40]!r}… is {len(written)} bytes long; {_MAX_LABEL} are possible")
-    return written
+    return written.decode()
 
 
 def encode(
@@ -126,15 +126,11 @@ def encode(
         time = clock.rfc3339(now)
     except ValueError as error:
         raise BadEvent(f"event {data.type} cannot be written: {error}; set the machine's clock") from None
-    head = b'{"id":"%s","time":"%s","mono":%d,"type":"%s","v":%d,"source":%s,"trial":%s,"data":' % (
-        str(uuid_utils.uuid7()).encode(),
-        time.encode(),
-        mono(),
-        data.type.encode(),
-        data.v,
-        _label("source", source),
-        b"null" if trial is None else _label("trial", trial),
-    )
+    written_trial = "null" if trial is None else _label("trial", trial)
+    head = (
+        f'{{"id":"{uuid_utils.uuid7()}","time":"{time}","mono":{mono()},"type":"{data.type}","v":{data.v},'
+        f'"source":{_label("source", source)},"trial":{written_trial},"data":'
+    ).encode()
     body = _plain_json(data)
     if body is None or len(head) + len(body) > _ROOM:
         body = fitted_json(data, _ROOM - len(head) - 1, blobs)

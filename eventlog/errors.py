@@ -10,6 +10,7 @@
     |- BadEvent              an event that cannot be written as asked
     |- BadFilter             a --since or filter value that says nothing
     |- BundleError           a bundle that must not be imported
+    |  `- NotABundle         a file that is none
     `- RepairError           a repaired copy that cannot be made
 
 Each message names the thing and, where there is one, the remedy. Nothing else leaves this package
@@ -65,6 +66,10 @@ class BadFilter(LogError):
 
 class BundleError(LogError):
     """A bundle that is damaged, hostile or of another version."""
+
+
+class NotABundle(BundleError):
+    """A file that does not begin as a bundle does."""
 
 
 class RepairError(LogError):

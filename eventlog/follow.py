@@ -18,7 +18,7 @@ from eventlog.bus import BusError, address_of
 from eventlog.bus_peer import Unreachable, Waker
 from eventlog.envelope import Event, decode_lines
 from eventlog.frames import NotAUnit, content_of, read_header, read_unit
-from eventlog.reader import Filter, anchor_lost, read
+from eventlog.reader import Filter, anchor_lost, read, refuse_newer_events
 from eventlog.schemas.base import upcast
 from eventlog.segments import list_segments
 from eventlog.standing import standing
@@ -116,8 +116,9 @@ class _Tail:
                 self.close()
                 return
             self._offset, self._link = header.end, unit.link
-            for event in decode_lines(content):
-                yield _newest(event)
+            events = [_newest(event) for event in decode_lines(content)]
+            refuse_newer_events(self._path.name, events)
+            yield from events
             position = header.last + 1
 
     def _find(self, position: int) -> bool:

@@ -216,6 +216,16 @@ def content_of(unit: Unit) -> bytes:
     return content
 
 
+def events_at(file: BinaryIO, offset: int) -> str:
+    """`; events 5 to 9 are in it`, of a frame that cannot be read and whose header can; else nothing."""
+    try:
+        header = read_header(file, offset)
+    except (NotAUnit, EOFError):
+        return ""
+    lost = f"event {header.first} is" if header.events == 1 else f"events {header.first} to {header.last} are"
+    return f"; {lost} in it"
+
+
 def walk(file: BinaryIO, offset: int = 0) -> Iterator[Unit]:
     """Units from `offset` to the end of the file, the trailer, or whatever is no unit (NotAUnit)."""
     while True:

@@ -1,8 +1,9 @@
 """The one queue of a client, and who may send from it.
 
 At any time at most one thread is the *sender*. A thread that wants its item answered becomes the sender if
-there is none, else it waits; the sender hands its place on when its own item is answered. Nothing here
-sends or knows the bus.
+there is none, else it waits; the sender hands its place on when its own item is answered. An event loop, which
+must not wait, *parks* the place while its request is on the way: it claims it back when the answer comes, unless
+somebody took it meanwhile. Nothing here sends or knows the bus.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from eventlog.errors import LogError
+from eventlog.outbox_items import Item, tell
 
 #: What one request carries at most.
 BATCH_EVENTS = 2000
@@ -23,36 +25,6 @@ MAX_QUEUED_BYTES = 8 * 1024 * 1024
 #: Where several append at once, the next batch waits this long at most for those that the last one set free: they
 #: are about to append again, and one commit for all is worth more than two for halves.
 GATHER_S = 0.0003
-
-
-class Item:
-    """One event on its way (or, with line None, a mark that everything before it is answered)."""
-
-    #: Called once when the item is answered, by the sending thread.
-    notify: Callable[[Item], None] | None = None
-    #: Somebody waits for the answer; False for what was emitted.
-    waits = True
-    waiter: threading.Lock | None = None
-    promoted = False
-    done = False
-    seq: int | None = None
-    error: LogError | None = None
-
-    def __init__(
-        self, line: bytes | None, notify: Callable[[Item], None] | None = None, *, waits: bool = True
-    ) -> None:
-        self.line = line
-        if notify is not None:
-            self.notify = notify
-        if not waits:
-            self.waits = False
-
-
-def _tell(items: Sequence[Item]) -> None:
-    """Call those who asked to be called; without the mutex, because what they do is their business."""
-    for item in items:
-        if item.notify is not None:
-            item.notify(item)
 
 
 class Outbox:
@@ -74,11 +46,20 @@ class Outbox:
         self._at_once = 0
         self._gathering = 0
         self._led = False
+        #: The loop that is the sender, or parked the place; and from when on the background sender may take it.
+        self._loop: object | None = None
+        self._parked = False
+        self._overdue = math.inf
+        self._looped = 0
+        #: Called when somebody leaves to the loop what it has queued. It must not call back.
+        self.left_to_loop: Callable[[], None] | None = None
         self._refusing = False
         self._ended = False
-        #: When the background sender has something to do, and until when it sleeps (monotonic seconds).
+        #: When the background sender has something to do; before which time it need not be told of what is due; and
+        #: when it wakes by itself (monotonic seconds).
         self._due = math.inf
         self._sleeps_until = -math.inf
+        self._wakes_at = -math.inf
 
     def put(self, item: Item) -> None:
         """Queue an item; what is emitted waits here while the queue is full. LogError after `end`."""
@@ -98,7 +79,25 @@ class Outbox:
                     self._be_due(self._delay)
             elif item.notify is not None:
                 self._asynchronous += 1
+                if self._parked:
+                    # The loop may be what is blocked by the wait for this item.
+                    self._overdue = 0.0
+                    self._due_changed.notify()
                 self._be_due(0.0)
+
+    def put_soon(self, item: Item) -> None:
+        """Queue an item of a loop that sends it soon; where it does not, the background sender will."""
+        with self._mutex:
+            if self._ended or self._refusing:
+                raise LogError("this client is closed")
+            assert item.line is not None
+            item.looped = True
+            self._queue.append(item)
+            self._bytes += len(item.line)
+            self._looped += 1
+            self._count_wanted()
+            if self._due == math.inf:
+                self._be_due(self._delay)
 
     def put_and_lead(self, item: Item) -> bool:
         """Queue an item that somebody waits for.
@@ -134,8 +133,8 @@ class Outbox:
         with self._mutex:
             if item.done:
                 return False
-            if not self._led:
-                self._led = True
+            if not self._led or self._parked:
+                self._take_place()
                 return True
             waiter = threading.Lock()
             waiter.acquire()
@@ -151,39 +150,83 @@ class Outbox:
             raise
         return not item.done
 
-    def try_lead(self) -> bool:
-        """Become the sender if there is none."""
+    def _take_place(self, loop: object | None = None) -> None:
+        self._led, self._parked, self._loop = True, False, loop
+
+    def try_lead(self, loop: object | None = None) -> bool:
+        """Become the sender if there is none, or if a loop parked the place and has not come back in time."""
         with self._mutex:
-            if self._led:
+            if self._led and not (self._parked and time.monotonic() >= self._overdue):
                 return False
-            self._led = True
+            self._take_place(loop)
             return True
 
     def lead_alone(self) -> None:
         """Become the sender, waiting until there is none."""
         with self._mutex:
-            while self._led:
+            while self._led and not self._parked:
                 self._freed.wait()
-            self._led = True
+            self._take_place()
+
+    def leads(self, loop: object) -> bool:
+        """Whether `loop` is the sender and has not parked its place."""
+        with self._mutex:
+            return self._led and not self._parked and self._loop is loop
+
+    def park(self, loop: object, since: float) -> None:
+        """The loop's requests are on their way, `since` then: whoever waits already becomes the sender, else nobody."""
+        with self._mutex:
+            if self._promoted():
+                return
+            self._parked, self._loop = True, loop
+            self._overdue = since + self._delay
+            self._freed.notify_all()
+            if self._wakes_at > self._overdue:
+                self._due_changed.notify()
+
+    def claim(self, loop: object) -> bool:
+        """Take back the place that the loop parked; False when another has it."""
+        with self._mutex:
+            if not self._parked or self._loop is not loop:
+                return False
+            self._parked = False
+            return True
 
     def take(self) -> list[Item]:
         """The sender's next batch: it stays in hand until it is settled, dropped or handed back."""
         with self._mutex:
             if self._at_once > 1 and not self._in_hand:
                 self._gather()
-            batch, size, queue = self._in_hand, 0, self._queue
-            while queue and len(batch) < BATCH_EVENTS:
-                line = queue[0].line
-                if line is not None:
-                    if batch and size + len(line) > BATCH_BYTES:
-                        break
-                    size += len(line) + 1
-                item = queue.popleft()
-                self._wanted -= item.waits
-                batch.append(item)
-            if not queue:
-                self._due = math.inf
-            return batch
+            self._fill(self._in_hand, BATCH_BYTES)
+            return self._in_hand
+
+    def take_more(self, most_bytes: int) -> list[Item]:
+        """For a loop: items that come into its hand behind those that are in it, about `most_bytes` of them.
+
+        None that a thread waits for: Ctrl-C may interrupt a loop anywhere, and then that thread would wait for ever.
+        """
+        with self._mutex:
+            more: list[Item] = []
+            self._fill(more, most_bytes, for_loop=True)
+            self._in_hand += more
+            return more
+
+    def _fill(self, batch: list[Item], most_bytes: int, *, for_loop: bool = False) -> None:
+        """Take from the queue into `batch` what fits into one request with it."""
+        size, queue = 0, self._queue
+        while queue and len(batch) < BATCH_EVENTS:
+            if for_loop and not queue[0].for_loop:
+                break
+            line = queue[0].line
+            if line is not None:
+                if batch and size + len(line) > most_bytes:
+                    break
+                size += len(line) + 1
+            item = queue.popleft()
+            self._wanted -= item.waits
+            batch.append(item)
+        if not queue:
+            self._due = math.inf
 
     def _gather(self) -> None:
         """Wait until as many want an answer as did at once the last time, but not long."""
@@ -193,41 +236,52 @@ class Outbox:
             self._gathered.wait(left)
         self._gathering = 0
 
-    def settle(self, first: int, duplicates: int) -> None:
-        """The batch in hand is on disk: its lines after the first `duplicates` have seqs from `first` on."""
+    def settle(self, first: int, duplicates: int, items: int | None = None) -> None:
+        """What is in hand, or its first `items`, is on disk: lines after the first `duplicates` have seqs from
+        `first` on."""
         with self._mutex:
-            batch, self._in_hand = self._in_hand, []
+            batch, self._in_hand = self._split(items)
             self._forget(batch)
-            self._at_once = self._wanted + sum(item.waits for item in batch)
-            number = 0
+            self._at_once, number = self._wanted, -duplicates
             for item in batch:
                 if item.line is not None:
-                    if number >= duplicates:
-                        item.seq = first + number - duplicates
+                    if number >= 0:
+                        item.seq = first + number
                     number += 1
+                if item.waits:
+                    self._at_once += 1
             self._answer(batch)
-        _tell(batch)
+        tell(batch)
 
-    def drop(self, error: LogError, *, queued: bool, emitted: bool) -> int:
+    def _split(self, items: int | None) -> tuple[list[Item], list[Item]]:
+        """What is in hand: the first `items` of it (None: all), and the rest."""
+        if items is None:
+            return self._in_hand, []
+        return self._in_hand[:items], self._in_hand[items:]
+
+    def drop(self, error: LogError, *, queued: bool, emitted: bool, items: int | None = None) -> int:
         """Answer items with `error` instead: those in hand, with `queued` also all that wait.
 
-        What was only emitted stays, in its order, unless `emitted`. Returns how many emitted events were
-        dropped.
+        Of what is in hand only the first `items`, where that is given: the rest waits again. What was only emitted
+        stays, in its order, unless `emitted`. Returns how many emitted events were dropped.
         """
         with self._mutex:
-            items = self._in_hand + (list(self._queue) if queued else [])
-            dropped = [item for item in items if item.waits or emitted]
-            kept = [] if emitted else [item for item in items if not item.waits]
+            meant, again = self._split(items)
             if queued:
+                meant = meant + again + list(self._queue)
+                again = []
                 self._queue.clear()
                 self._wanted = 0
-            self._queue.extendleft(reversed(kept))
+            dropped = [item for item in meant if item.waits or emitted]
+            kept = [] if emitted else [item for item in meant if not item.waits]
+            self._queue.extendleft(reversed(kept + again))
+            self._wanted += sum(item.waits for item in again)
             self._in_hand = []
             self._forget(dropped)
             for item in dropped:
                 item.error = error
             self._answer(dropped)
-        _tell(dropped)
+        tell(dropped)
         return sum(not item.waits for item in dropped)
 
     def _answer(self, items: Sequence[Item]) -> None:
@@ -239,34 +293,61 @@ class Outbox:
 
     def _forget(self, items: Sequence[Item]) -> None:
         for item in items:
-            if item.notify is not None:
+            if item.looped:
+                self._looped -= 1
+            elif item.notify is not None:
                 self._asynchronous -= 1
             if item.line is not None:
                 self._bytes -= len(item.line)
         self._freed.notify_all()
 
-    def hand_on(self) -> None:
-        """The caller is the sender no longer: another that waits becomes it, or nobody."""
-        with self._mutex:
-            self._hand_on()
+    def hand_on(self, *, soon: bool = True, able: bool = True) -> None:
+        """The caller is the sender no longer: another that waits becomes it, or nobody.
 
-    def _hand_on(self) -> None:
+        What is queued for a loop is sent by that loop, which is told (without `soon`: it is the caller, and about to);
+        where it is not `able` to, without blocking, by the background sender.
+        """
+        with self._mutex:
+            self._hand_on(soon, able)
+
+    def _hand_on(self, soon: bool = True, able: bool = True) -> None:
         self._wanted += sum(item.waits for item in self._in_hand)
         self._queue.extendleft(reversed(self._in_hand))
         self._in_hand = []
+        if self._promoted():
+            return
+        self._led, self._loop = False, None
+        self._freed.notify_all()
+        # The background sender may sleep since it saw a sender: from now on it is to be told again.
+        self._sleeps_until = self._wakes_at
+        if not self._queue:
+            return
+        at_once = self._asynchronous if able else self._asynchronous + self._looped
+        self._be_due(0.0 if at_once and soon else self._delay)
+        if soon:
+            self._due_changed.notify()
+            if not at_once and self.left_to_loop is not None and self._for_the_loop():
+                self.left_to_loop()
+
+    def for_the_loop(self) -> bool:
+        """Whether what waits can be left to a loop, which sends it with less effort."""
+        with self._mutex:
+            return self._for_the_loop()
+
+    def _for_the_loop(self) -> bool:
+        alone = self._looped and not self._asynchronous and self.left_to_loop is not None
+        return bool(alone and self._queue and self._queue[0].for_loop)
+
+    def _promoted(self) -> bool:
+        """Make the first that waits the sender."""
         while self._waiting:
             heir = self._waiting.popleft()
             if not heir.done and heir.waiter is not None:
                 waiter, heir.waiter, heir.promoted = heir.waiter, None, True
+                self._loop = None
                 waiter.release()
-                return
-        self._led = False
-        self._freed.notify_all()
-        # The background sender may sleep without a date since it saw a sender: from now on it is to be told again.
-        self._sleeps_until = math.inf
-        if self._queue:
-            self._be_due(0.0 if self._asynchronous else self._delay)
-            self._due_changed.notify()  # it sleeps without a date while another sends
+                return True
+        return False
 
     def refuse(self) -> None:
         """Take no more events: what is queued by now can be flushed, and nothing comes in unseen after that."""
@@ -279,18 +360,30 @@ class Outbox:
             return bool(self._queue) or bool(self._in_hand) or self._led
 
     def wait_due(self) -> bool:
-        """Sleep until something queued is due for the background sender; False when the outbox has ended."""
+        """Sleep until something is due for the background sender; False when the outbox has ended."""
         with self._mutex:
             while not self._ended:
-                left = self._due - time.monotonic()
-                if left <= 0 and not self._led:
+                now = time.monotonic()
+                if self._parked and now >= self._overdue:
+                    return True
+                if not self._led and now >= self._due:
                     self._due = math.inf
                     return True
-                # While another sends it need not be told of what comes: that one's handing on tells it.
-                self._sleeps_until = -math.inf if self._led else self._due
-                self._due_changed.wait(None if self._led or left == math.inf else left)
-                self._sleeps_until = -math.inf
+                self._sleep(now)
             return False
+
+    def _sleep(self, now: float) -> None:
+        """Wait to be told, or until there may be something to do untold."""
+        if not self._led:
+            self._wakes_at = self._sleeps_until = self._due
+        else:
+            # While another sends it need not be told of what comes: that one's handing on tells it. Who parks its
+            # place tells nobody where this sleep is short anyway.
+            looping = self.left_to_loop is not None
+            self._wakes_at = self._overdue if self._parked else now + self._delay if looping else math.inf
+            self._sleeps_until = -math.inf
+        self._due_changed.wait(None if self._wakes_at == math.inf else max(0.0, self._wakes_at - now))
+        self._wakes_at = self._sleeps_until = -math.inf
 
     def pause(self, seconds: float) -> None:
         """Let `seconds` pass, or less when the outbox ends."""

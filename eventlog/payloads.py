@@ -1,4 +1,5 @@
-"""Which blobs an event needs: payloads moved out of it, artifacts, and what JSON payloads name in turn."""
+"""Which blobs an event needs: payloads moved out of it, artifacts, bodies of model calls, and what JSON payloads name
+in turn."""
 
 from __future__ import annotations
 
@@ -12,6 +13,12 @@ from eventlog.envelope import Event
 from eventlog.errors import BadEvent
 from eventlog.escape import Blob, unescape
 
+#: Events that name the body of a request or of an answer where it was kept.
+_WITH_BODY = frozenset({"model.requested", "model.responded"})
+
+#: What stands in the line of every event that names a blob.
+_SIGNS = (b'"$blob"', b'"artifact.stored"', b'"body":"')
+
 
 class Need(NamedTuple):
     """A blob that is named somewhere; a `json` one may name others."""
@@ -20,12 +27,19 @@ class Need(NamedTuple):
     json: bool
 
 
+def may_need(lines: bytes) -> bool:
+    """Whether events in these lines may name blobs; False only where none does. Spares reading them."""
+    return any(sign in lines for sign in _SIGNS)
+
+
 def needs(event: Event) -> list[Need]:
     """The blobs that an event names itself. Raises BadEvent where something else than a digest names one."""
     try:
         found = list(_named(event.data))
         if event.type == "artifact.stored":
             found.append(_need(event.data.get("blob"), None))
+        elif event.type in _WITH_BODY and event.data.get("body") is not None:
+            found.append(_need(event.data["body"], None))
     except ValueError as error:
         raise BadEvent(f"event {event.seq} {error}") from None
     return found

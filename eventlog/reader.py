@@ -24,6 +24,7 @@ from eventlog.escape import Blob, unescape
 from eventlog.frames import NotAUnit, read_header
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import holder, is_held
+from eventlog.mirror.note import copied_from
 from eventlog.schemas.base import UPCASTS, newest, upcast
 from eventlog.segment_reading import Content, OnDamage, SegmentReading, damaged
 from eventlog.segments import Segment, is_sealed, list_segments, visible_segments
@@ -38,7 +39,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """What is known of a stream without reading its events. `bytes` are on disk."""
+    """What is known of a stream without reading its events. `bytes` are on disk.
+
+    `copy_of` is where the rest of an unfinished copy is to be had from; null for a stream of this store's own.
+    """
 
     stream: str
     last_seq: int
@@ -48,6 +52,7 @@ class StreamState:
     segments: int
     sealed: int
     bytes: int
+    copy_of: str | None = None
 
 
 def stream_state(store: Store, name: str) -> StreamState:
@@ -72,6 +77,7 @@ def _state(path: Path) -> StreamState:
         segments=len(segments),
         sealed=sum(is_sealed(s) for s in segments),
         bytes=sum(s.size for s in segments),
+        copy_of=copied_from(path),
     )
 
 
@@ -249,7 +255,7 @@ def read(
             events = [_upcast(e) for e in events]
         if wanted is not None:
             events = [e for e in events if wanted(e)]
-        _refuse_newer(name, events)
+        refuse_newer_events(name, events)
         yield from events
 
 
@@ -269,7 +275,7 @@ def _names_a_trial(line: bytes) -> bool:
     return b'"trial":"' in head or b'"trial":null' in head
 
 
-def _refuse_newer(name: str, events: Sequence[Event]) -> None:
+def refuse_newer_events(name: str, events: Sequence[Event]) -> None:
     """Raise StoreError for an event in a version that only a later hemra knows: its fields may mean anything."""
     for kind, v in {(e.type, e.v) for e in events}:
         if v > newest(kind, v):

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
+import math
 import os
 import signal
 import sys
@@ -42,6 +44,10 @@ LINGER_S = 2.0
 GATHER_FROM_S = 0.001
 GATHER_SHARE = 0.3
 GATHER_MAX_S = 0.002
+#: Followers are told of the first commit at once and of those that come on its heels after so long at most.
+WAKE_S = 0.0004
+#: Thresholds of garbage collection: a group of requests makes fewer objects than the first.
+_COLLECT = (50_000, 10, 10)
 
 
 class Recorder:
@@ -55,6 +61,7 @@ class Recorder:
         self._ended = False
         self._last_request = time.monotonic()
         self._commits = 0
+        self._unwoken, self._woken_at = False, -math.inf
         self._last_group: set[bytes] = set()
         self._group_before: set[bytes] = set()
         self._commit_s = 0.0
@@ -67,16 +74,32 @@ class Recorder:
         """Serve until the end. The stream is closed and every socket too when this returns."""
         try:
             while not self._stopping:
-                requests = self._server.receive(_TICK_S if self._writer.settled else SYNC_S)
+                requests = self._server.receive(self._patience_s())
                 if requests:
                     self.serve(self._gathered(requests))
-                    continue
-                self._writer.settle()
-                self._writer.seal_full()
-                if self._nobody_left():
-                    return
+                if self._unwoken and (not requests or time.monotonic() - self._woken_at >= WAKE_S):
+                    self._wake()
+                elif not requests:
+                    self._quiet()
+                    if self._nobody_left():
+                        return
         finally:
             self.close()
+
+    def _quiet(self) -> None:
+        """Do what can wait for a moment without requests."""
+        self._writer.settle()
+        self._writer.seal_full()
+
+    def _patience_s(self) -> float:
+        if self._unwoken:
+            return 0.0
+        return _TICK_S if self._writer.settled else SYNC_S
+
+    def _wake(self) -> None:
+        """Tell followers: when nothing waits to be committed, and now and then while something does."""
+        self._unwoken, self._woken_at = False, time.monotonic()
+        self._server.wake()
 
     def close(self) -> None:
         """Close stream and sockets. The stream is not finished by that."""
@@ -121,6 +144,7 @@ class Recorder:
             self._commit(appends)
         for item, request in later:
             self._other(item, request)
+        self._server.send_answers()
         self._last_request = time.monotonic()
 
     def _commit(self, appends: Sequence[tuple[Received, Request]]) -> None:
@@ -139,7 +163,8 @@ class Recorder:
                 self._answer(item, Answer(Status.OK, ack.first_seq or 0, ack.last_seq or 0, ack.duplicates))
         self._commits += 1
         self._commit_s += (time.monotonic() - began - self._commit_s) / 8
-        self._server.wake()
+        self._server.send_answers()
+        self._unwoken = True
 
     def _other(self, item: Received, request: Request) -> None:
         if self._stopping:
@@ -170,7 +195,7 @@ class Recorder:
         self._answer(item, Answer(Status.OK, last=self._writer.last_seq))
 
     def _answer(self, item: Received, answer: Answer) -> None:
-        self._server.answer(item, pack_answer(answer))
+        self._server.answer_later(item, pack_answer(answer))
 
     def _about(self) -> str:
         about: dict[str, Any] = {
@@ -219,6 +244,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     recorder = Recorder(writer, server, Holders(options.holder_pid))
     signal.signal(signal.SIGTERM, recorder.stop)
+    # What is loaded by now stays: no collection looks at it again. The rest makes no cycles in passing, so that
+    # collecting in the middle of a commit would cost producers their time for nothing.
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
     _report(ready=True, pid=os.getpid())
     try:
         recorder.run()

@@ -22,7 +22,6 @@ nothing is touched, DamageError names file and offset.
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from eventlog.disk import fsync_dir, make_dir, remove_temps, replacing
 from eventlog.errors import DamageError
 from eventlog.frames import NO_LINK, NotAUnit, content_of, proven_behind, read_header, walk
 from eventlog.producers import remember
-from eventlog.segments import Segment, is_sealed, list_segments, trailer_of
+from eventlog.segments import Segment, is_sealed, list_segments, refuse_newer, trailer_of
 
 CUT, DAMAGE = "cut", "damage"
 
@@ -60,7 +59,8 @@ def recover(directory: Path) -> Recovered:
     """Bring the directory to a state that can be appended to or sealed. The caller holds the lock.
 
     Afterwards the anchor stands at the last event that is there: whole units that a dead writer left above
-    the mark are synced and kept. Raises DamageError when something at or below the durable mark is wrong.
+    the mark are synced and kept. Raises DamageError when something at or below the durable mark is wrong, StoreError
+    where a later hemra wrote.
     """
     remove_temps(directory)
     remove_temps(directory / "torn")
@@ -90,11 +90,15 @@ def _stream_of(segments: list[Segment]) -> bytes:
     return os.urandom(8)
 
 
-def _written_anew(path: Path) -> None:
-    """Make a segment durable by a synced copy in its place: a sync of this file may have failed in the process that
-    died, and a second one would be called good without writing what the first had dropped."""
+def _written_anew(path: Path, end: int | None = None) -> None:
+    """Make a segment, or what stands before `end` in it, durable by a synced copy in its place: a sync of this file may
+    have failed in the process that died, and a second one would be called good without writing what the first had
+    dropped."""
+    left = path.stat().st_size if end is None else end
     with path.open("rb") as file, replacing(path) as copy:
-        shutil.copyfileobj(file, copy, 1 << 20)
+        while left and (piece := file.read(min(left, 1 << 20))):
+            copy.write(piece)
+            left -= len(piece)
 
 
 def _walk(directory: Path, segments: list[Segment], mark: anchors.Mark | None, state: Recovered) -> None:
@@ -137,6 +141,7 @@ def _recover_live(
                 remember(state.marks, header.marks)
                 _check_link(mark, segment, header.offset, state)
         except NotAUnit as stop:
+            refuse_newer(segment.path, file, stop.offset)
             cause = stop.cause
             durable = max(durable, proven_behind(file, stop.offset + 1, state.stream))
     if cause and verdict(last=state.last, durable=durable, next_first=following) == DAMAGE:
@@ -165,12 +170,7 @@ def _cut(segment: Segment, end: int) -> str:
         segment.path.unlink()
         fsync_dir(directory)
         return str(copy)
-    fd = os.open(segment.path, os.O_WRONLY)
-    try:
-        os.ftruncate(fd, end)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    _written_anew(segment.path, end)
     return str(copy)
 
 

@@ -20,7 +20,7 @@ from eventlog.aside import adopt_blobs, adopt_stream, aside
 from eventlog.envelope import MAX_EVENT, decode_lines, encode
 from eventlog.errors import BadEvent, DamageError, LogError, RepairError
 from eventlog.frames import NotAUnit, content_of, read_unit
-from eventlog.payloads import needs
+from eventlog.payloads import may_need, needs
 from eventlog.repair_blobs import Payloads
 from eventlog.repair_report import Damage, LostEvents, RepairReport
 from eventlog.salvage import Gap, Part, Salvage, salvage
@@ -197,7 +197,7 @@ class _Repair:
 
     def _payloads(self, seq: int, line: bytes) -> str | None:
         """Bring an event's payloads over; why the event itself is no use, where it names them by nonsense."""
-        if b'"$blob"' not in line and b'"artifact.stored"' not in line:
+        if not may_need(line):
             return None
         try:
             named = needs(decode_lines(line)[0])

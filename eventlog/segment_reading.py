@@ -14,6 +14,7 @@ from eventlog.frames import (
     NotAUnit,
     Unit,
     content_of,
+    events_at,
     find_header,
     is_trailer,
     read_header,
@@ -92,7 +93,8 @@ class SegmentReading:
                     yield content
                 except NotAUnit as stop:
                     refuse_newer(self.segment.path, file, stop.offset)
-                    damaged(DamageError(self.segment.path, stop.offset, stop.cause), on_damage)
+                    held = "" if stop.sound is not None else events_at(file, stop.offset)
+                    damaged(DamageError(self.segment.path, stop.offset, stop.cause + held), on_damage)
                     later = stop.sound or find_header(file, stop.offset + 1)
                     if later is None:
                         break

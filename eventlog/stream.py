@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from eventlog.store import Store
 #: or when so many wait for one.
 ROLL_BYTES = 32 * 1024 * 1024
 SEAL_BACKLOG = 8
+#: Sealing in the background yields the processor to appends.
+_SEAL_NICE = 10
 #: What `seq` and the newline add to a line, at most.
 _SEQ_ROOM = 28
 #: Closing seals once a stream has this many segments, so that a stream of small appends stays small.
@@ -232,6 +235,8 @@ class StreamWriter:
         # No segment is named: what stands in the given up one above the mark was refused.
         mark = self._anchor.mark._replace(segment=0, offset=0, last=self._last, link=self._link)
         self._anchor.close()
+        # Where the new file cannot be made now, the next commit makes it, and must not begin with what was refused.
+        self._anchor.mark = mark
         with contextlib.suppress(OSError):
             self._anchor = Anchor(self.path, mark)
         if self._fd < 0:
@@ -280,6 +285,10 @@ class StreamWriter:
     def _seal_below(self, first: int) -> None:
         from eventlog.seal import seal_segments
 
+        # Elsewhere a thread has no priority of its own, and the main thread's is not ours to change.
+        if sys.platform == "linux" and threading.current_thread() is not threading.main_thread():
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _SEAL_NICE)
         # Nothing is lost where it fails: the segments stay as they are, and the end of the stream seals them.
         with contextlib.suppress(OSError, DamageError):
             seal_segments(self.path, below=first)

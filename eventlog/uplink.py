@@ -33,12 +33,13 @@ _FINISH_S = 3600.0
 class Uplink:
     """Asks one stream's recorder. Not thread-safe: the client lets one thread at a time in."""
 
-    def __init__(self, store: Store, stream: str, *, may_start: bool) -> None:
+    def __init__(self, store: Store, stream: str, *, may_start: bool, holder: bytes | None = None) -> None:
+        """Prepare. Uplinks of one client share its `holder`: the recorder counts the client once."""
         self._store = store
         self._stream = stream
         self._may_start = may_start
         self._address: Address = address_of(store.path, stream)
-        self._holder = os.urandom(16)
+        self.holder = os.urandom(16) if holder is None else holder
         self._requester: Requester | None = None
 
     def connect(self, deadline: float) -> Answer:
@@ -74,7 +75,7 @@ class Uplink:
     def _hello(self, deadline: float) -> Answer:
         requester = Requester(self._address.requests, deadline)
         try:
-            answer = _read(requester.request(pack_hello(self._holder, os.getpid()), deadline))
+            answer = _read(requester.request(pack_hello(self.holder, os.getpid()), deadline))
         except BaseException:
             requester.close()
             raise
@@ -123,6 +124,40 @@ class Uplink:
             if time.monotonic() >= deadline:
                 raise RecorderUnavailable(f"the recorder of {self._stream} does not answer: {cause}")
 
+    def post(self, request: bytes, deadline: float) -> int:
+        """Send without awaiting the answer; the number for `collect`. Connects where that is needed.
+
+        Raises Unreachable when the connection is lost (then the caller drops it and posts everything again that was
+        not collected), and what `connect` raises.
+        """
+        if self._requester is None:
+            self.connect(deadline)
+        assert self._requester is not None
+        return self._requester.send(request)
+
+    def collect(self, number: int, deadline: float) -> Answer:
+        """The answer to what was posted as `number` on this connection. Raises Unreachable."""
+        if self._requester is None:
+            raise Unreachable("not connected")
+        return _read(self._requester.receive(number, deadline))
+
+    def arrived(self, number: int) -> Answer | None:
+        """As `collect`, without waiting: None when the answer is not there yet."""
+        if self._requester is None:
+            raise Unreachable("not connected")
+        raw = self._requester.poll(number)
+        return None if raw is None else _read(raw)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._requester is not None
+
+    @property
+    def connection(self) -> Requester | None:
+        """The connection: another object after each reconnecting."""
+        return self._requester
+
     def finish(self) -> Answer | None:
         """Have the stream marked finished and sealed. None: it was so already when an answer was lost."""
         return self.ask(pack_plain(Kind.FINISH), time.monotonic() + _FINISH_S, done=self._is_finished)
@@ -135,7 +170,7 @@ class Uplink:
         """Tell the recorder that it is not needed any more, if it can be told, and disconnect."""
         if self._requester is not None:
             try:
-                self._requester.request(pack_plain(Kind.BYE, self._holder), time.monotonic() + 1.0)
+                self._requester.request(pack_plain(Kind.BYE, self.holder), time.monotonic() + 1.0)
             except Unreachable:
                 pass  # it is gone, and with it what it knew of us
             finally:

@@ -18,11 +18,20 @@ from eventlog import bundle_pending, manifest
 from eventlog.blobs import BlobNotFound
 from eventlog.envelope import MAX_EVENT, Event, decode_lines
 from eventlog.errors import BadEvent, DamageError, LogError
-from eventlog.frames import NotAUnit, SeekTable, content_of, find_header, read_unit, walk, walk_headers
+from eventlog.frames import (
+    NotAUnit,
+    SeekTable,
+    content_of,
+    events_at,
+    find_header,
+    read_unit,
+    walk,
+    walk_headers,
+)
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
 from eventlog.mirror.note import is_copy
-from eventlog.payloads import Need, needs, needs_of_payload
+from eventlog.payloads import Need, may_need, needs, needs_of_payload
 from eventlog.reader import anchor_lost, read_content
 from eventlog.repaired import given_up, in_words
 from eventlog.schemas.base import newest
@@ -194,7 +203,7 @@ class _Check:
                 self.problem(*place, f"a line has {longest} bytes; {MAX_EVENT} are possible")
             self.stream.events += len(events)
             self.stream.bytes += len(content.lines)
-            if b'"$blob"' in content.lines or b'"artifact.stored"' in content.lines:
+            if may_need(content.lines):
                 for event in events:
                     self._blobs(event, place)
             self._words(events, place)
@@ -305,7 +314,7 @@ class _Check:
                 table.add_unit(header.size, header.content_len, unit.frame)
                 offset, expected, link = header.end, header.last + 1, unit.link.hex()
         except NotAUnit as stop:
-            self.problem(segment.path, stop.offset, stop.cause)
+            self.problem(segment.path, stop.offset, stop.cause + events_at(file, stop.offset))
             return trailer.last
         if link != trailer.link:
             self.problem(segment.path, place, "the last frame is not the one that the trailer names")

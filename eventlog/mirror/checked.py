@@ -11,7 +11,7 @@ from eventlog.envelope import decode_lines
 from eventlog.errors import BadEvent
 from eventlog.frames import Header, NotAUnit, content_of, read_unit
 from eventlog.mirror.errors import BadPeer
-from eventlog.payloads import Need, needs
+from eventlog.payloads import Need, may_need, needs
 
 
 class Checked(NamedTuple):
@@ -52,7 +52,7 @@ def events_of(content: bytes, header: Header, *, above: int) -> set[Need]:
         events = decode_lines(content)
         if [event.seq for event in events] != list(range(header.first, header.last + 1)):
             raise BadPeer(f"the events from {header.first} on are not numbered in order")
-        if b'"$blob"' not in content and b'"artifact.stored"' not in content:
+        if not may_need(content):
             return set()
         return {need for event in events if event.seq > above for need in needs(event)}
     except (msgspec.MsgspecError, ValueError, RecursionError, BadEvent) as error:

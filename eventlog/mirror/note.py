@@ -43,6 +43,15 @@ def load(directory: Path) -> Note | None:
         raise DamageError(path, 0, f"the note of a copy does not read as one: {error}") from error
 
 
+def copied_from(directory: Path) -> str | None:
+    """The address that an unfinished copy comes from; None of what is no copy."""
+    try:
+        note = load(directory)
+    except DamageError:
+        return "another store"
+    return None if note is None else note.of
+
+
 def save(directory: Path, note: Note) -> None:
     """Write the note durably."""
     with replacing(directory / NAME) as file:
@@ -57,12 +66,7 @@ def remove(directory: Path) -> None:
 
 def why_not_ours(directory: Path) -> str:
     """The line for whoever wants to write a copy as if it were this store's own."""
-    try:
-        note = load(directory)
-    except DamageError:
-        note = None
-    of = note.of if note else "another store"
     return (
-        f"{directory} is an unfinished copy of a run of {of}: `hemra log pull` brings the rest; if it is to go on "
-        f"here instead, `hemra log adopt {directory.name}` makes it this store's own"
+        f"{directory} is an unfinished copy of a run of {copied_from(directory)}: `hemra log pull` brings the rest; "
+        f"if it is to go on here instead, `hemra log adopt {directory.name}` makes it this store's own"
     )

@@ -101,8 +101,10 @@ class ModelResponded(EventData, frozen=True, kw_only=True):
       loop guard), `unreachable`, `timeout`, `junk` (nothing that the dialect knows), `error` (told by the provider)
     - `error`: what the provider or the gateway said, as it came
     - times from the request's arrival in nanoseconds: first byte, first token and last token of the answer, its end
-    - `bytes`, `digest`: size and SHA-256 of the body as the harness got it; `body`: the body as a blob, for cassettes
-    - `replayed`: `<run>/<trial>/<call>` of the cassette that answered in the model's place
+    - `bytes`, `digest`: size and SHA-256 of the body as the harness got it; `body`: the body as a blob, for cassettes,
+      `headers` what of the answer's headers belongs to it
+    - `replayed`: `<run>/<trial>/<call>` of the cassette that answered in the model's place; in brackets how the
+      conversations are alike where they are not the same
     - `priced_usd`: cost by the price table `prices` (name, date); `usage.cost_usd` is what the provider told
     """
 
@@ -127,6 +129,7 @@ class ModelResponded(EventData, frozen=True, kw_only=True):
     bytes: int | None = None
     digest: str | None = None
     body: str | None = None
+    headers: dict[str, str] | None = None
     replayed: str | None = None
     priced_usd: float | None = None
     prices: str | None = None

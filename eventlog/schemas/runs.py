@@ -59,13 +59,18 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedHarness(msgspec.Struct, frozen=True, kw_only=True):
-    """A harness of a plan: its file's content (environment by name only) and what it says its version is."""
+    """A harness of a plan: its file's content (environment by name only) and what it says its version is.
+
+    `installed` is what `hemra harness install` put there: name, version, digest of all its files, what was changed
+    since; null for a program that it did not install.
+    """
 
     name: str
     kind: str
     digest: str
     definition: dict[str, Any]
     version: str | None = None
+    installed: dict[str, Any] | None = None
 
 
 class PlannedDataset(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +82,7 @@ class PlannedDataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one trial; null = none. Seconds, bytes, counts.
+    """Limits of one trial; null = none. Seconds, bytes, counts; `cpus` is processors used at a time, 0.5 = half of one.
 
     The gateway holds the budget: `calls` to models, `tokens` (input and output together), `input_tokens`,
     `output_tokens`, `cost_usd`.
@@ -96,11 +101,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    cpus: float | None = None
+
+
+class PlannedCassette(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded run that answers in a model's place, or one `trial` of it. `miss`: what becomes of a request that
+    was not recorded: `error`, it is refused; `upstream`, it goes on to the model."""
+
+    run: str
+    trial: str | None = None
+    miss: str = "error"
 
 
 @event("run.planned")
 class RunPlanned(EventData, frozen=True, kw_only=True):
-    """The whole plan, before the first sandbox starts. It never changes; resume reads it."""
+    """The whole plan, before the first sandbox starts. It never changes; resume reads it.
+
+    `record_cassette`: bodies of requests and answers are kept. `prices` is the whole price table by which calls are
+    priced, with its name, date and digest; null where no harness calls a model through the gateway. `network` is what
+    the run asks for in the place of its harnesses and tasks; what a trial got is in `sandbox.created`.
+    """
 
     run: str
     name: str | None
@@ -116,6 +136,10 @@ class RunPlanned(EventData, frozen=True, kw_only=True):
     limits: Limits
     hemra: dict[str, Any]
     host: dict[str, Any]
+    record_cassette: bool = False
+    cassette: PlannedCassette | None = None
+    prices: dict[str, Any] | None = None
+    network: str | None = None
 
 
 @event("run.started")

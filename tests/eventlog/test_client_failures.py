@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eventlog import client as client_module
-from eventlog import outbox
+from eventlog import outbox, sender
 from eventlog.bus_messages import Answer, Status, unpack_request
 from eventlog.client import Client
 from eventlog.errors import LogError, RecorderRefused, RecorderUnavailable
@@ -26,6 +26,8 @@ def say(text: str) -> MessageRecorded:
 
 class FakeUplink:
     """Answers in place of a recorder, by a script of statuses or exceptions; OK when the script is over."""
+
+    connected = True
 
     def __init__(self, *script: Status | BaseException) -> None:
         self.script = list(script)
@@ -102,7 +104,7 @@ def test_what_the_disk_never_took_is_reported_once(
 ) -> None:
     """If this failed, lost events would be lost in silence."""
     client, script = fake
-    monkeypatch.setattr(client_module, "RETRY_S", 0.3)
+    monkeypatch.setattr(sender, "RETRY_S", 0.3)
     script.script = [Status.NO_ROOM] * 50
     client.emit(say("a"))
     client.emit(say("b"))

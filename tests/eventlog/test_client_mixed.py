@@ -12,7 +12,8 @@ from pathlib import Path
 
 from eventlog.client import Client
 from eventlog.errors import LogError
-from eventlog.outbox import Item, Outbox
+from eventlog.outbox import Outbox
+from eventlog.outbox_items import Item
 from eventlog.reader import read
 from eventlog.schemas.conversation import ToolCalled
 from eventlog.store import Store

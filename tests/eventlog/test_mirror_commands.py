@@ -56,6 +56,7 @@ def test_what_is_mistyped_is_told(served: ServeCommand, tmp_path: Path) -> None:
         ([where, "20261130-ccc", *trust], 5, "no run '20261130-ccc' at"),
         ([where, "2026", *trust], 2, "is the beginning of several runs"),
         ([where, "catalog", *trust], 5, "no run 'catalog'"),
+        ([where, "nightly", *trust], 5, "a server tells ids and no names"),
         (["tcp://lab"], 2, "in the clear: write tls+tcp://lab"),
         ([where, "--fingerprint", "12:34"], 2, "no fingerprint"),
         ([where, "--fingerprint", "sha256:" + "0" * 64], 1, "not the one given with --fingerprint"),

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from eventlog.errors import LogError
-from eventlog.outbox import Item, Outbox
+from eventlog.outbox import Outbox
+from eventlog.outbox_items import Item
 
 
 @pytest.fixture

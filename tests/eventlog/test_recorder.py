@@ -182,6 +182,7 @@ class FakeServer:
 
     def __init__(self, *groups: list[Received]) -> None:
         self.answers: dict[int, Answer] = {}
+        self.waiting: dict[int, Answer] = {}
         self.wakes = 0
         self.groups = list(groups)
         self.when_empty: Callable[[], None] = lambda: None
@@ -193,9 +194,13 @@ class FakeServer:
             return []
         return self.groups.pop(0)
 
-    def answer(self, request: Received, body: bytes) -> None:
+    def answer_later(self, request: Received, body: bytes) -> None:
         """Keep the answer by the request's number."""
-        self.answers[request.peer] = unpack_answer(body)
+        self.waiting[request.peer] = unpack_answer(body)
+
+    def send_answers(self) -> None:
+        """Let it count as given."""
+        self.answers |= self.waiting
 
     def wake(self) -> None:
         """Count."""
@@ -267,9 +272,38 @@ def test_on_a_slow_disk_a_group_waits_for_producers_that_are_about_to_send_again
         recorder = Recorder(StreamWriter.open(stream, "run"), server, Holders(os.getpid()))  # type: ignore[arg-type]
         server.when_empty = recorder.stop
         recorder.run()
-        commits[gather_from_s] = server.wakes
+        commits[gather_from_s] = recorder._commits
         assert set(server.answers) == {0, 1, 2, 3}
     assert commits == {0.0: 2, 1000.0: 3}
+
+
+@pytest.mark.parametrize("wake_s", [0.0, 3600.0])
+def test_followers_are_told_of_the_last_of_many_commits(
+    stream: Store, monkeypatch: pytest.MonkeyPatch, wake_s: float
+) -> None:
+    """If this failed, a tail would stand still at the end of a burst, or never move while one goes on."""
+    monkeypatch.setattr("eventlog.recorder.WAKE_S", wake_s)
+    groups = [[Received(pack_append(P1, n, [line(str(n))]), n)] for n in range(1, 8)]
+    server = FakeServer(*groups)
+    recorder = Recorder(StreamWriter.open(stream, "run"), server, Holders(os.getpid()))  # type: ignore[arg-type]
+    waits: list[float] = []
+    told: list[int] = []
+    real = server.receive
+
+    def receive(timeout_s: float) -> list[Received]:
+        waits.append(timeout_s)
+        told.append(server.wakes)
+        if len(waits) > 9:
+            recorder.stop()
+        return real(timeout_s)
+
+    server.receive = receive  # type: ignore[method-assign]
+    recorder.run()
+    assert recorder._commits == 7
+    assert server.wakes == (7 if wake_s == 0 else 2), "the first and the last"
+    assert told[-1] == server.wakes, "they are told before the recorder waits for more"
+    assert waits[-1] > 0
+    assert all(wait == 0 for wait in waits[2:8]) or wake_s == 0
 
 
 def test_rubbish_over_the_real_socket_leaves_it_serving(stream: Store) -> None:

@@ -155,6 +155,7 @@ class ScriptedServer:
         self._scene, self._stream = scene, stream
         self._groups = [list(group) for group in groups]
         self.recorder: Recorder | None = None
+        self._answers: list[tuple[Asked, bytes]] = []
         #: A finish was answered: well, or not.
         self.finished = self.unfinished = False
 
@@ -187,7 +188,17 @@ class ScriptedServer:
             for item in group
         ]
 
-    def answer(self, received: Asked, body: bytes) -> None:
+    def answer_later(self, received: Asked, body: bytes) -> None:
+        """Keep it until it is sent."""
+        self._answers.append((received, body))
+
+    def send_answers(self) -> None:
+        """From here on producers know."""
+        answers, self._answers = self._answers, []
+        for received, body in answers:
+            self._told(received, body)
+
+    def _told(self, received: Asked, body: bytes) -> None:
         """Write down what a producer is told."""
         answer, item = unpack_answer(body), received.item
         layer = self._scene.layer

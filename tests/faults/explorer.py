@@ -44,6 +44,11 @@ def unsynced() -> Iterator[None]:
         os.fsync, os.fdatasync = before
 
 
+def _takes_away(op: Op, segment: str) -> bool:
+    """Whether recovery removes the end of the segment by this operation."""
+    return "recovery._cut" in op.site and segment in (op.name2, op.name if op.kind == "unlink" else "")
+
+
 class Explorer:
     """One recorded scene, and power cuts in it. `root` is an empty folder for the rebuilt stores."""
 
@@ -121,7 +126,7 @@ class Explorer:
         tree = self.disk.build(cut)
         lay_out(tree, place)
         try:
-            self._nothing_cut_is_gone(tree)
+            self._nothing_cut_is_gone(tree, cut.at)
             with unsynced():
                 judge(place / "store", ledger_at(self.ops, cut.at), import_first=len(cut.choices) % 2 == 0)
         except Exception as error:  # noqa: BLE001 - whatever the product raises here is a finding
@@ -130,13 +135,21 @@ class Explorer:
             shutil.rmtree(place)
         return None
 
-    def _nothing_cut_is_gone(self, tree: Tree) -> None:
-        """What recovery cut off is in its copy, or where it was: at no instant in neither."""
+    def _nothing_cut_is_gone(self, tree: Tree, at: int) -> None:
+        """What recovery cut off is in its copy, or where it was: at no instant in neither.
+
+        What a writer left in this very scene was never synced: it may be in neither until recovery takes it away.
+        """
+        begin = self.disk.build(Cut(0))
         for copy in self.scene.root.glob("store/log/*/torn/*.bin"):
             content = copy.read_bytes()
             first, _, offset = copy.stem.partition("-")
             stream = copy.parent.parent.relative_to(self.scene.root)
-            segment = tree.get(f"{stream}/{name_of(int(first))}") or b""
+            name = name_of(int(first))
+            segment = tree.get(f"{stream}/{name}") or b""
+            was_there = (begin.get(f"{stream}/{name}") or b"")[int(offset) :] == content
+            if not was_there and not any(_takes_away(op, name) for op in self.ops[:at]):
+                continue
             if tree.get(str(copy.relative_to(self.scene.root))) != content:
                 assert segment[int(offset) :] == content, f"{copy.name} is neither aside nor in its segment"
 

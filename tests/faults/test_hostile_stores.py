@@ -229,6 +229,15 @@ def test_a_store_of_a_later_hemra_is_refused_by_name(store: Store, what: str) ->
         assert not verify(store).ok
 
 
+def test_a_live_segment_of_a_later_hemra_is_told_to_a_writer(store: Store) -> None:
+    """If this failed, a writer would call it damage, or copy acknowledged events aside as a torn write."""
+    newer_header(store, -1)
+    before = [s.path.read_bytes() for s in list_segments(store.stream_path("run"))]
+    with pytest.raises(StoreError, match="upgrade hemra"):
+        StreamWriter.open(store, "run")
+    assert [s.path.read_bytes() for s in list_segments(store.stream_path("run"))] == before
+
+
 def test_a_manifest_of_a_later_hemra(store: Store) -> None:
     """If this failed, it would be called damaged, and sealed over."""
     newer_manifest(store)
@@ -264,6 +273,22 @@ def test_an_event_of_a_later_version(store: Store, monkeypatch: pytest.MonkeyPat
     assert len(list(read(store, "run", types=("tool.*",)))) == 4
     assert any("upgrade hemra" in p.cause for p in verify(store).problems)
     assert len(list(read_lines(store, "run"))) == 6
+
+
+def test_an_event_of_a_later_version_in_a_follow(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this failed, a tail would show fields of a later version as if they were its own, or call them damaged."""
+    with monkeypatch.context() as patch:
+        patch.setattr(c.NoteRecorded, "v", 2)
+        line = encode(c.NoteRecorded(level="info", code="x", text="y"), source="s", trial=None, blobs=None)
+    plain = encode(c.NoteRecorded(level="info", code="x", text="y"), source="s", trial=None, blobs=None)
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([Incoming(b"p" * 16, 1, [plain])])
+        last = writer.last_seq
+        following = follow(store, "run", start=last)
+        assert next(following).seq == last
+        writer.commit([Incoming(b"p" * 16, 2, [line])])
+        with pytest.raises(StoreError, match=r"note\.recorded event of version 2.*upgrade hemra"):
+            next(following)
 
 
 def test_a_type_that_is_not_known_is_no_later_version(store: Store) -> None:

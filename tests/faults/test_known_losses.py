@@ -15,6 +15,7 @@ from eventlog.stream import StreamWriter
 from tests.eventlog.conftest import incoming
 from tests.faults.explorer import Explorer
 from tests.faults.filelayer import RecordingLayer
+from tests.faults.powercut import Cut
 from tests.faults.scenes import Fault
 from tests.faults.test_io_errors import no_second_sync
 
@@ -61,6 +62,26 @@ def test_what_a_failed_sync_left(quick: Path) -> None:
     """If this failed, refused events would count as durable in the next process, and a power cut would take them."""
     for place in range(60, 100):
         no_second_sync(Explorer(f"rolling/fail={place}:ENOSPC:30", quick / str(place)))
+
+
+def test_what_a_failed_sync_left_where_it_could_not_be_cut(quick: Path) -> None:
+    """If this failed, recovery would sync a file whose sync had failed before, and the kernel would call it done."""
+    for place in range(60, 100):
+        explorer = Explorer(f"plain/fail={place}:EINTR:2", quick / str(place))
+        no_second_sync(explorer)
+        explorer.explore([Cut(at) for at in range(len(explorer.ops))][:: max(1, len(explorer.ops) // 12)], 12)
+
+
+def test_an_anchor_that_could_not_be_made_anew(quick: Path) -> None:
+    """If this failed, the anchor would name refused events: after a crash the stream would pass for damaged."""
+    told = 0
+    for place in range(60, 140):
+        explorer = Explorer(f"plain/fail={place}:EROFS:2", quick / str(place))
+        failed = [op.site for op in explorer.ops if op.kind == "sync_failed"]
+        if failed and failed[0].startswith("anchor.sync < anchor.advance < stream._write"):
+            told += 1
+            explorer.explore([Cut(at) for at in range(len(explorer.ops))], 10_000)
+    assert told
 
 
 def test_a_half_written_slot(tmp_path: Path) -> None:

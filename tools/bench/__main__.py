@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other, as in docs/benchmarks.md: the log, sandboxes, a trial.
+"""All benchmarks, one after the other, as in docs/benchmarks.md: the log, sandboxes, a trial, the gateway.
 
     python -m tools.bench [--quick]
 
@@ -21,8 +21,9 @@ BENCHMARKS = {
     "log_load.py": ["--events", "100000"],
     "log_inspect.py": ["--samples", "100"],
     "log_long.py": ["--events", "300000"],
-    "sandboxes.py": ["--trials", "5", "--rounds", "1"],
+    "sandboxes.py": ["--trials", "10"],
     "trial_overhead.py": ["--trials", "5", "--rounds", "1"],
+    "gateway.py": ["--calls", "50", "--rounds", "1", "--seconds", "1"],
 }
 
 

@@ -2,9 +2,9 @@
 
     python tools/bench/log_load.py [--events N] [--folder DIR]
 
-The workload is the product's own mix, seeded, of 50 trials. HEMRA's events go through a client and the bus, as a run's
-do. A "bare loop" encodes the same events with orjson, compresses 128 KiB at a time with zstd -3 and writes one
-file, in one process, synced once: what any log of this kind must do at least.
+The workload is the product's own mix, seeded, of 50 trials. HEMRA's events go through a client and the bus, many at a
+time, and once more one by one. A "bare loop" encodes the same events with orjson, compresses 128 KiB at a time with
+zstd -3 and writes one file, in one process, synced once: what any log of this kind must do at least.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Loaded(NamedTuple):
     by_trial_s: float
     cpu_s_a_million: float | None = None
     recorder_mb: float | None = None
+    emitted: float | None = None
 
 
 def events(count: int) -> Iterator[tuple[Any, str]]:
@@ -130,11 +131,10 @@ def hemra(folder: Path, count: int) -> tuple[Loaded, float]:
         def load() -> None:
             nonlocal peak, loaded
             while loaded < count:
-                for data, trial in islice(made, count - loaded):
-                    client.emit(data, trial=trial)
-                loaded += len(made)
+                part = made[: count - loaded]
+                client.append_many(part)
+                loaded += len(part)
                 peak = max(peak, recorder.memory_info().rss)
-            client.flush()
 
         took = timed(load)
         cpu = sum(own.cpu_times()[:2]) + sum(recorder.cpu_times()[:2]) - before
@@ -145,7 +145,23 @@ def hemra(folder: Path, count: int) -> tuple[Loaded, float]:
         size = sum(f.stat().st_size for f in store.stream_path("bench").glob("*.zst")) / count
         scan = timed(lambda: check(sum(1 for _ in read(store, "bench")), count))
         one = timed(lambda: sum(1 for _ in read(store, "bench", trials=[WANTED])))
-    return Loaded(count / took, size, count / scan, one, cpu * 1e6 / count, peak / 1e6), bare
+    emitted = emitting(folder, made)
+    return Loaded(count / took, size, count / scan, one, cpu * 1e6 / count, peak / 1e6, emitted), bare
+
+
+def emitting(folder: Path, made: list[tuple[Any, str]]) -> float:
+    """Events a second where each is handed over by itself and a thread of the client sends them, as in a run."""
+    with (
+        started(HEMRA, folder) as address,
+        Client.connect(Store.open(Path(address)), "bench", source="bench") as client,
+    ):
+
+        def emit() -> None:
+            for data, trial in made:
+                client.emit(data, trial=trial)
+            client.flush()
+
+        return len(made) / timed(emit)
 
 
 def parsed(lines: Iterable[bytes]) -> int:
@@ -293,6 +309,8 @@ def load_lines(folder: Path, count: int, systems: list[str]) -> list[Line]:
         ]  # fmt: skip
     assert ours.cpu_s_a_million is not None
     assert ours.recorder_mb is not None
+    assert ours.emitted is not None
+    lines.insert(1, against("emitted one by one, events/s", ours.emitted, bare, "bare orjson + zstd + write"))
     return [
         *lines,
         alone("processor seconds a million events, client and recorder", ours.cpu_s_a_million, digits=1),
