@@ -1,0 +1,123 @@
+"""One request as it came, as it is read, and as it is sent on.
+
+Its bytes go on as they came, unless the task wants something of it: then it is written anew, and what was changed is
+said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import orjson
+
+from hemra.gateway.conversation import COUNT_TOKENS, PROBE
+from hemra.gateway.decoding import Undecodable, decoded
+from hemra.gateway.dialects import by_name, of_path
+from hemra.gateway.normal import Dialect, Request, SamplingWish
+
+_COUNTING = "/count_tokens"
+
+
+@dataclass(kw_only=True)
+class Asked:
+    """A request. `tail` is its path and query without the trial's prefix.
+
+    `dialect`: null where the path is none of theirs; then `aside` is what it is (`probe`, `count_tokens`). `request`:
+    what was read of it, `problem`: why that was not possible. `sent` is the body that is sent on, `plain` the same,
+    not compressed; `rewritten`: it is another than came, and not compressed. `sampling` and `removed` say what was
+    changed.
+    """
+
+    method: str
+    tail: str
+    dialect: Dialect | None = None
+    aside: str | None = None
+    request: Request | None = None
+    problem: str | None = None
+    sent: bytes = field(repr=False, default=b"")
+    plain: bytes = field(repr=False, default=b"")
+    rewritten: bool = False
+    sampling: dict[str, Any] | None = None
+    removed: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The path without its query."""
+        return self.tail.partition("?")[0]
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is asked for something: that counts and may cost."""
+        return self.method == "POST" and self.aside != COUNT_TOKENS
+
+
+def form_of(path: str, otherwise: str | None) -> Dialect:
+    """The dialect in which errors are told to whoever asked at a path."""
+    return of_path(path.removesuffix(_COUNTING)) or by_name(otherwise or "chat")
+
+
+def read(
+    method: str,
+    tail: str,
+    body: bytes,
+    encoding: str | None,
+    *,
+    sampling: SamplingWish,
+    unwanted: Callable[[str], bool] | None,
+) -> Asked:
+    """A request for what it is. `unwanted`: which tools are to be taken out, null for none. Never raises for what a
+    harness sends."""
+    asked = Asked(method=method, tail=tail, sent=body, plain=body)
+    if method != "POST" or (dialect := of_path(asked.path)) is None:
+        asked.aside = COUNT_TOKENS if method == "POST" and asked.path.endswith(_COUNTING) else PROBE
+        return asked
+    asked.dialect = dialect
+    try:
+        asked.plain = decoded(body, encoding)
+        asked.request = dialect.read(_object(asked.plain))
+        _change(asked, dialect, asked.request, sampling, unwanted)
+    except (Undecodable, ValueError, RecursionError) as error:
+        asked.problem = f"the request could not be read: {error}"
+    except Exception as error:  # noqa: BLE001 - a fault in reading it is no reason not to pass it on
+        asked.problem = f"the request could not be read: {error!r}"
+    return asked
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body. Raises ValueError and RecursionError."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        found = json.loads(body)  # takes lone surrogates and NaN, which some clients write
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    return found
+
+
+def _change(
+    asked: Asked,
+    dialect: Dialect,
+    request: Request,
+    sampling: SamplingWish,
+    unwanted: Callable[[str], bool] | None,
+) -> None:
+    """Put what the task wants into the body, where it wants anything. Raises ValueError."""
+    wish = {name: value for name, value in msgspec.to_builtins(sampling).items() if value is not None}
+    offends = unwanted is not None and any(unwanted(tool.name) for tool in request.tools)
+    if not wish and not offends:
+        return
+    # Python's own reader, for it keeps numbers of any size.
+    changed = json.loads(asked.plain)
+    if wish:
+        sent, ignored = dialect.put_sampling(changed, sampling)
+        asked.sampling = {"asked": wish, "sent": sent, "ignored": ignored}
+    if unwanted is not None and offends:
+        asked.removed = dialect.take_tools_out(changed, unwanted)
+    if changed != json.loads(asked.plain):
+        asked.sent = asked.plain = json.dumps(changed, separators=(",", ":")).encode()
+        asked.rewritten = True
+        asked.request = dialect.read(changed)

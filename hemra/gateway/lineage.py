@@ -1,0 +1,216 @@
+"""Who said what after what in a trial: a tree, because sub-agents and compaction begin other conversations.
+
+A harness sends the whole conversation with every request, in its own rendering of it: arguments as other JSON, blanks
+cut off, reasoning left out, ids of its own. A place in the tree is found by content and by what stood before it, so an
+answer is known again when it comes back, and a result belongs to the call before it even where ids are used twice.
+System messages are no places: many harnesses change them from request to request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+
+from hemra.gateway.normal import Message, ToolCall
+
+#: Thoughts within the text, which some harnesses take out of it before they send it back.
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+
+
+class Made(msgspec.Struct, kw_only=True, eq=False):
+    """A call that a model of this trial wrote. `call` has the id that it has in the record, `wire` the provider's.
+
+    `told`: it is in the record as called; `returned`: its result is too. `home` is the answer that it stands in.
+    """
+
+    call: ToolCall
+    wire: str
+    turn: int | None
+    told: bool = False
+    returned: bool = False
+    home: Place | None = None
+
+
+class Place:
+    """A message after the messages before it.
+
+    `form` is how it was sent last, `said` how its model wrote it (null: no model of this trial did), `main` whether in
+    a turn, and in which (`turn`). `own` are the calls of `said`, `made` those of `form`, in their order, null where
+    they are not this trial's. `joined` is the call that a result answers. `link` is the context before it and the one
+    with it, as they were last.
+    """
+
+    __slots__ = (
+        "children", "form", "joined", "key", "latest", "link", "made", "main", "own", "parent", "said", "turn",
+    )  # fmt: skip
+
+    def __init__(self, parent: Place | None, key: str, form: Message | None) -> None:
+        self.parent = parent
+        self.key = key
+        self.form = form
+        self.said: Message | None = None
+        self.main = False
+        self.turn: int | None = None
+        self.own: tuple[Made, ...] = ()
+        self.made: tuple[Made | None, ...] = ()
+        self.joined: Made | None = None
+        self.link = ("", "")
+        self.children: dict[str, Place] = {}
+        self.latest: Place | None = None
+
+    def take(self, form: Message) -> None:
+        """It came back in this form: its ids are the ones that results will name."""
+        self.form = form
+        if self.said is None:
+            return
+        theirs, ours = [c.id for c in form.calls], [c.id for c in self.said.calls]
+        if set(theirs) <= set(ours) and len(set(ours)) == len(ours):
+            self.made = tuple(self.own[ours.index(each)] for each in theirs)
+        else:
+            self.made = tuple(self.own[n] if n < len(self.own) else None for n in range(len(theirs)))
+
+
+class Lineage:
+    """The tree of one trial, and all calls in it."""
+
+    def __init__(self) -> None:
+        self.root = Place(None, "", None)
+        self._by_wire: dict[str, list[Made]] = {}
+        self._texts: dict[str, str] = {}
+
+    def step(self, place: Place, message: Message) -> Place:
+        """The place of `message` after `place`: one that is known, or a new one.
+
+        The message that came here last is compared first: so a conversation that grows is walked at the speed
+        of comparing bytes, without a digest for what is old.
+        """
+        child = place.latest
+        if child is None or child.form != message:
+            child = self._child(place, message)
+            place.latest = child
+        return child
+
+    def say(self, place: Place, message: Message, *, main: bool) -> tuple[Place, bool]:
+        """The place of a model's answer; false where the same answer was given there before."""
+        key = message.key
+        child = place.children.get(key)
+        if child is not None and child.said is not None:
+            return child, False
+        if child is None:
+            child = place.children[key] = Place(place, key, message)
+        child.said, child.main = message, main
+        place.latest = child
+        return child, True
+
+    def own(self, place: Place, made: tuple[Made, ...]) -> None:
+        """These are the calls of an answer."""
+        place.own = made
+        for each in made:
+            each.home = place
+            if each.wire:
+                self._by_wire.setdefault(each.wire, []).append(each)
+        if place.said is not None and not place.said.calls and (text := squeezed(place.said.text)):
+            self._texts.setdefault(text, place.key)
+        if place.form is not None:
+            place.take(place.form)
+
+    def _child(self, place: Place, message: Message) -> Place:
+        key = message.key
+        child = place.children.get(key)
+        if child is None and message.role == "assistant":
+            child = _echoed(place, message)
+        if child is not None:
+            child.take(message)
+            return child
+        child = Place(place, key, message)
+        if message.role == "assistant":
+            self._recognise(child, message)
+        elif message.answers is not None:
+            child.joined = _answered(place, message.answers) or self._only(message.answers)
+        place.children[key] = child
+        return child
+
+    def _recognise(self, place: Place, message: Message) -> None:
+        """An answer of this trial after another history than its own: compacted, or with an edited beginning."""
+        place.made = tuple(self._find(call) for call in message.calls)
+        if not message.calls:
+            place.key = self._texts.get(squeezed(message.text), place.key)
+            return
+        homes = [each.home if each else None for each in place.made]
+        home = homes[0]
+        if home is None or home.said is None or any(each is not home for each in homes):
+            return
+        if len(homes) == len(home.own) and squeezed(message.text) == squeezed(home.said.text):
+            place.key = home.key
+
+    def _only(self, wire: str) -> Made | None:
+        """The call with this id, where it is the only one: some harnesses leave the call itself out."""
+        found = self._by_wire.get(wire, [])
+        return found[0] if len(found) == 1 else None
+
+    def _find(self, call: ToolCall) -> Made | None:
+        """The one call that this can be; null where ids were used twice for the same thing."""
+        found = [each for each in self._by_wire.get(call.id, ()) if each.call.name == call.name]
+        if len(found) > 1:
+            found = [each for each in found if each.call.arguments == call.arguments]
+        return found[0] if len(found) == 1 else None
+
+
+def _echoed(place: Place, message: Message) -> Place | None:
+    """The answer given at `place` that this message renders, the latest first.
+
+    Ids of calls alone decide where nothing fits better: what a harness mends in text or arguments is not said anew.
+    """
+    answers = [child for child in reversed(place.children.values()) if child.said is not None]
+    for alike in (_same_words, _same_calls):
+        for child in answers:
+            if child.said is not None and alike(child.said, message):
+                return child
+    return None
+
+
+def _same_words(said: Message, message: Message) -> bool:
+    return _plain_calls(said) == _plain_calls(message) and squeezed(said.text) == squeezed(message.text)
+
+
+def _same_calls(said: Message, message: Message) -> bool:
+    theirs = {call.id for call in message.calls}
+    return bool(theirs) and "" not in theirs and theirs <= {call.id for call in said.calls}
+
+
+def _plain_calls(message: Message) -> list[tuple[str, str]]:
+    return [(call.name, json.dumps(call.arguments, sort_keys=True)) for call in message.calls]
+
+
+def squeezed(text: object) -> str:
+    """A message's text without thoughts and white space: what is left of it when it is rendered again."""
+    if not isinstance(text, str):
+        text = json.dumps(text, sort_keys=True) if text else ""
+    return "".join(_THOUGHTS.sub("", text).split())
+
+
+def _answered(place: Place, wire: str) -> Made | None:
+    """The call that a result after `place` answers: the nearest before it with this id.
+
+    Calls of one turn that share an id, or have none, are answered in their order.
+    """
+    before = 0
+    above: Place | None = place
+    while above is not None and above.form is not None:
+        form = above.form
+        if form.answers is not None:
+            before += form.answers == wire
+        elif form.calls:
+            ids = [call.id for call in form.calls]
+            if not wire and all(ids):
+                ids = [""] * len(ids)
+            same = [n for n, each in enumerate(ids) if each == wire]
+            if same:
+                index = same[before] if before < len(same) else same[-1]
+                return above.made[index] if index < len(above.made) else None
+            if not wire:
+                return None
+        above = above.parent
+    return None

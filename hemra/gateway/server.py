@@ -1,0 +1,147 @@
+"""The gateway of a run: one loopback server, through which every trial's harness reaches its model.
+
+A trial's address is `http://127.0.0.1:PORT/t/<trial>`; its token says that a request may use it, in the place of a key.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from hemra.gateway.asked import form_of
+from hemra.gateway.backlog import Backlog
+from hemra.gateway.channel import Channel, ChannelSpec
+from hemra.gateway.forward import Forwarding, Relayed
+from hemra.gateway.probes import local_answer
+from hemra.gateway.upstream import HEADER_BYTES, ModelClient
+from hemra.sandboxes.base import Endpoint
+
+HOST = "127.0.0.1"
+#: No conversation is as long; whatever is, is a mistake.
+LARGEST_REQUEST = 256 << 20
+#: A tool may run for long between two calls, and a connection that is closed under a client's hands is an error to it.
+KEPT_ALIVE_S = 3600.0
+_PREFIX = "/t/"
+#: Headers that say how a body is carried, which may differ on the two sides.
+_FRAMING = frozenset(("content-length", "transfer-encoding", "connection"))
+
+
+class Gateway:
+    """The server. `endpoint` is where it listens, once it is started; `refused` counts requests without a right."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._endpoint: Endpoint | None = None
+        self._channels: dict[str, Channel] = {}
+        self._runner: web.AppRunner | None = None
+        self._client: ModelClient | None = None
+        self._backlog = Backlog()
+
+    @classmethod
+    async def start(cls) -> Gateway:
+        """A gateway that listens to a free port of this machine, in the running loop. Raises OSError."""
+        gateway = cls()
+        app = web.Application(client_max_size=LARGEST_REQUEST)
+        app.router.add_route("*", "/{path:.*}", gateway._handle)
+        app.on_response_prepare.append(_only_given)
+        gateway._client = ModelClient()
+        # Bodies stay packed, and a harness that goes ends what it asked for.
+        gateway._runner = web.AppRunner(
+            app, handler_cancellation=True, auto_decompress=False, access_log=None,
+            keepalive_timeout=KEPT_ALIVE_S, shutdown_timeout=1.0,
+            max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES,
+        )  # fmt: skip
+        try:
+            await gateway._runner.setup()
+            await web.TCPSite(gateway._runner, HOST, 0, backlog=1024).start()
+        except BaseException:
+            await gateway.close()
+            raise
+        gateway._endpoint = Endpoint(HOST, gateway._runner.addresses[0][1])
+        return gateway
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        assert self._endpoint is not None, "it is not started"
+        return self._endpoint
+
+    def root(self, trial: str, *, at: Endpoint | None = None) -> str:
+        """The address of a trial, without a slash at its end. `at`: where the trial reaches the gateway."""
+        return f"http://{at or self.endpoint}{_PREFIX}{trial}"
+
+    def admit(self, spec: ChannelSpec) -> Channel:
+        """Let a trial in. Raises ValueError where its token is another's."""
+        if not spec.token or spec.token in self._channels:
+            raise ValueError(f"trial {spec.trial}: the token is empty or in use")
+        channel = self._channels[spec.token] = Channel(spec)
+        return channel
+
+    async def dismiss(self, channel: Channel) -> None:
+        """Let a trial out: nothing more is taken from it, what is open is broken off and recorded."""
+        self._channels.pop(channel.spec.token, None)
+        await channel.close()
+
+    async def close(self) -> None:
+        """Dismiss everybody and stop listening. Twice does no harm."""
+        for channel in list(self._channels.values()):
+            await self.dismiss(channel)
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        trial, tail = _split(request.raw_path)
+        local = local_answer(request.method, tail.partition("?")[0]) if trial is not None else None
+        channel = self._channel(request, trial)
+        if channel is not None and self._client is not None:
+            return await Forwarding(channel, request, tail, self._client, self._backlog).run(local)
+        if local is not None:
+            return web.Response(status=local.status, body=local.body, headers=local.headers)
+        self.refused += 1
+        body = form_of(tail.partition("?")[0], None).error(
+            401, "invalid_api_key", "no trial of this run has this address and this token"
+        )
+        return web.Response(status=401, body=body, headers={"Content-Type": "application/json"})
+
+    def _channel(self, request: web.Request, trial: str | None) -> Channel | None:
+        """The channel that a request may use."""
+        if trial is None:
+            return None
+        for token in _tokens(request):
+            channel = self._channels.get(token)
+            if channel is not None and channel.spec.trial == trial:
+                return channel
+        return None
+
+
+async def _only_given(_: web.Request, response: web.StreamResponse) -> None:
+    """Take out what the server adds to every answer, where an answer is passed on."""
+    if not isinstance(response, Relayed):
+        return
+    for name in {name.lower() for name in response.headers} - response.given - _FRAMING:
+        response.headers.popall(name)
+
+
+def _split(raw: str) -> tuple[str | None, str]:
+    """(trial, path and query behind it) of a request's target; (None, the target) where it is none of a trial.
+
+    A path with steps up is nobody's: behind the prefix it would lead to other parts of the endpoint's host.
+    """
+    path, mark, query = raw.partition("?")
+    steps = unquote(path).replace("\\", "/").split("/")
+    if not path.startswith(_PREFIX) or ".." in steps or "." in steps:
+        return None, raw
+    trial, slash, rest = path.removeprefix(_PREFIX).partition("/")
+    return trial, f"{slash}{rest}{mark}{query}"
+
+
+def _tokens(request: web.Request) -> list[str]:
+    """What a request gives in the place of a key."""
+    found = [value for name in ("x-api-key", "api-key") if (value := request.headers.get(name))]
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    return [*found, bearer.strip()] if scheme.lower() == "bearer" else found
