@@ -128,16 +128,27 @@ class TrialInput:
     model: str | None = None
 
 
+#: Where a harness keeps terminals of its own, in the trial's harness folder. See `Launch.terminals`.
+TERMINALS = "terminals"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Launch:
     """How to start the harness for one trial. `files` go into the trial's harness folder first, `home_files` (paths
-    relative to it) into its HOME; `prompt` says how the instruction goes in: argument, stdin, file or none."""
+    relative to it) into its HOME; `prompt` says how the instruction goes in: argument, stdin, file or none.
+
+    `keep_home` are paths relative to HOME (the last part may end with `*`) whose files are kept as artifacts
+    `home/<path>` and shown to the interpreter. `terminals`: it keeps terminals of its own in the folder TERMINALS
+    of the trial's harness folder: `<name>.<columns>x<rows>.tty` holds the bytes that one shows, as they come, and
+    `tmux.sock` is the socket of their tmux server."""
 
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict)
     stdin: bytes | None = None
     files: dict[str, bytes] = field(default_factory=dict)
     home_files: dict[str, bytes] = field(default_factory=dict)
+    keep_home: tuple[str, ...] = ()
+    terminals: bool = False
     prompt: str = "none"
 
 
@@ -177,6 +188,13 @@ class Interpreter(Protocol):
 
     def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
         """The output is over. Both are null when the process was stopped by us."""
+
+
+class FileReader(Protocol):
+    """An interpreter that reads files too, beside what is printed."""
+
+    def files(self, found: dict[str, bytes]) -> None:
+        """What the program left of `Launch.keep_home`, by path relative to HOME: after its end, before `finish`."""
 
 
 class Harness(Protocol):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesses import placeholders
-from harnesses.base import HarnessFile, Needs, Terminal, TrialInput
+from harnesses.base import HarnessFile, Needs, Terminal, TrialInput, Upstream
 from harnesses.definition import (
     definition_digest,
     describe,
@@ -36,13 +36,17 @@ class DescribedHarness:
         self.file = file
         self.folder = folder
         self._user = os.environ if environment is None else environment
-        words = command_words(file.command, "command")
-        if words is None:
-            raise HarnessFileError(f"kind {file.kind!r} needs a 'command'")
-        self.words = words
+        given = command_words(file.command, "command")
+        self.words = self.program(given)
         self._version = command_words(file.version_command, "version_command")
-        self.definition: dict[str, Any] = describe(file, words, self._version, folder)
+        self.definition: dict[str, Any] = describe(file, given, self._version, folder)
         self.digest: str = definition_digest(self.definition)
+
+    def program(self, given: list[str] | None) -> list[str]:
+        """The words that start it, from those of its file. Raises HarnessFileError where they are missing."""
+        if given is None:
+            raise HarnessFileError(f"kind {self.file.kind!r} needs a 'command'")
+        return given
 
     @property
     def name(self) -> str:
@@ -60,9 +64,21 @@ class DescribedHarness:
         return self.file.terminal
 
     @property
+    def upstream(self) -> Upstream | None:
+        """The endpoint that the model gateway passes its calls to."""
+        return self.file.upstream
+
+    @property
+    def strip_tools(self) -> bool:
+        """Whether tools that a task forbids are taken out of its requests."""
+        return self.file.strip_tools
+
+    @property
     def version_argv(self) -> list[str] | None:
         """The command that prints its version, its local files by absolute path."""
-        return None if self._version is None else self._absolute(self._version)
+        if self._version is None:
+            return None
+        return [word.replace("{python}", sys.executable) for word in self._absolute(self._version)]
 
     @property
     def needs(self) -> Needs:
@@ -87,8 +103,8 @@ class DescribedHarness:
                 found.append(f"env: {name} takes ${source} from your environment, where it is not set")
         found += self._missing_files()
         found += placeholders.misspelt([*self.words, *self.file.env.values()])
-        for part in ("command", "version_command", "settings"):
-            for where in secrets_in(self.definition[part], part):
+        for part in ("command", "version_command", "settings", "upstream"):
+            for where in secrets_in(self.definition.get(part), part):
                 found.append(
                     f"{where} looks like a credential and would be recorded; pass it by env as $NAME"
                 )

@@ -25,6 +25,9 @@ NAMES = (
     "attempt",
     "model",
     "python",
+    "gateway",
+    "gateway_v1",
+    "gateway_token",
 )
 _KNOWN = re.compile(r"(?<!\$)\{(" + "|".join(NAMES) + r")\}")
 _ALIKE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
@@ -44,6 +47,9 @@ def values(file: HarnessFile, trial: TrialInput) -> dict[str, str]:
         "attempt": str(trial.attempt),
         "model": file.model or "",
         "python": sys.executable,
+        "gateway": trial.gateway.root if trial.gateway else "",
+        "gateway_v1": trial.gateway.openai_base if trial.gateway else "",
+        "gateway_token": trial.gateway.token if trial.gateway else "",
     }
 
 

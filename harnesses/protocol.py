@@ -215,7 +215,7 @@ class ProtocolInterpreter:
         if not is_deeper(told, DEPTH):
             return told
         self._flag("deep_nesting")
-        return {key: _as_text(value) if is_deeper(value, DEPTH - 1) else value for key, value in told.items()}
+        return {key: as_text(value) if is_deeper(value, DEPTH - 1) else value for key, value in told.items()}
 
     def _read_hello(self, told: dict[str, Any]) -> EventData:
         self._hello = True
@@ -234,7 +234,7 @@ class ProtocolInterpreter:
         return MessageRecorded(role=role, text=text, reasoning=told.get("reasoning"))
 
     def _read_call(self, told: dict[str, Any]) -> EventData | None:
-        call, name, turn = _identity(told.get("call")), told.get("name"), told.get("turn")
+        call, name, turn = identity(told.get("call")), told.get("name"), told.get("turn")
         if call is None or not isinstance(name, str):
             return None
         self._tools[call] = name
@@ -244,7 +244,7 @@ class ProtocolInterpreter:
         )
 
     def _read_result(self, told: dict[str, Any]) -> EventData | None:
-        call, ok = _identity(told.get("call")), told.get("ok")
+        call, ok = identity(told.get("call")), told.get("ok")
         if call is None:
             return None
         return ToolReturned(
@@ -287,18 +287,19 @@ class ProtocolInterpreter:
         if self.ended:
             self._flag("several_finals")
         self.ended = True
-        self._final = text if isinstance(text, str) else "" if text is None else _as_text(text)
+        self._final = text if isinstance(text, str) else "" if text is None else as_text(text)
         return MessageRecorded(role="assistant", text=self._final, final=True)
 
 
-def _identity(value: Any) -> str | None:
+def identity(value: Any) -> str | None:
     """A call's id as text; programs number their calls as often as they name them."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value) or None
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """The JSON text of a value."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):

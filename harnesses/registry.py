@@ -11,12 +11,20 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from harnesses.aider import AiderHarness
 from harnesses.base import Harness, HarnessFile
 from harnesses.builtin import NopHarness, OracleHarness
+from harnesses.claude_code import ClaudeCodeHarness
+from harnesses.codex import CodexHarness
 from harnesses.command import CommandHarness
 from harnesses.errors import HarnessFileError, HarnessNotFound
 from harnesses.file import read_harness_file
+from harnesses.hermes import HermesHarness
+from harnesses.mini_swe import MiniSweHarness
+from harnesses.opencode import OpencodeHarness
+from harnesses.pi import PiHarness
 from harnesses.protocol import ProtocolHarness
+from harnesses.sdk_program import SdkHarness
 
 Make = Callable[[HarnessFile, Path], Harness]
 
@@ -26,6 +34,14 @@ KINDS: dict[str, Make] = {
     "protocol": ProtocolHarness,
     "oracle": OracleHarness,
     "nop": NopHarness,
+    "sdk": SdkHarness,
+    "hermes": HermesHarness,
+    "pi": PiHarness,
+    "codex": CodexHarness,
+    "claude-code": ClaudeCodeHarness,
+    "mini-swe-agent": MiniSweHarness,
+    "opencode": OpencodeHarness,
+    "aider": AiderHarness,
 }
 #: Harnesses that need no file, with what they are for.
 BUILTIN = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from eventlog.schemas.base import EventData
@@ -60,7 +60,8 @@ class _Stream:
 class TerminalRecorder:
     """Records one program's output. `emit` takes events in order; `new_blob` begins an artifact.
 
-    `size` is (columns, rows) of a pseudo-terminal, null for two pipes. Feed it from one event loop: what
+    `size` is (columns, rows) of a pseudo-terminal, null for two pipes. `artifacts` gives a stream's artifact
+    another name than the stream's own. Feed it from one event loop: what
     waits is then handed over within 100 ms even when nothing more comes. Without a running loop it is handed
     over with the next chunk or at the end.
     """
@@ -72,7 +73,9 @@ class TerminalRecorder:
         *,
         terminal: str = "harness",
         size: tuple[int, int] | None = None,
+        artifacts: Mapping[str, str] | None = None,
     ) -> None:
+        self._artifacts = artifacts or {}
         self._emit = emit
         self._new_blob = new_blob
         self._terminal = terminal
@@ -111,7 +114,7 @@ class TerminalRecorder:
 
     def flush(self) -> None:
         """Hand over what waits, but for the beginning of a character whose rest has not come yet."""
-        self._timer = None
+        self._disarm()
         waiting = [name for name, each in self._streams.items() if each.waiting]
         for name in sorted(waiting, key=lambda name: self._streams[name].since):
             self._hand_over(name, EVENT_BYTES)
@@ -130,7 +133,8 @@ class TerminalRecorder:
             if each.writer is not None:
                 writer, each.writer = each.writer, None
                 ref = writer.commit()
-                self._emit(ArtifactStored(name=name, blob=ref.digest, size=ref.size, media=MEDIA))
+                kept_as = self._artifacts.get(name, name)
+                self._emit(ArtifactStored(name=kept_as, blob=ref.digest, size=ref.size, media=MEDIA))
         closed = TerminalClosed(
             terminal=self._terminal,
             stdout_bytes=self._streams["stdout"].size,

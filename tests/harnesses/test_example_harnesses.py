@@ -50,11 +50,12 @@ def carried_out(
     return events + rest, conclusion, done
 
 
-@pytest.mark.parametrize("name", ["python-agent", "bash-agent"])
+@pytest.mark.parametrize("name", ["python-agent", "bash-agent", "typescript-agent"])
 def test_an_example_agent_speaks_the_protocol(name: str, tmp_path: Path) -> None:
     """People copy the examples: each must be understood to its last line, odd file names included."""
-    if name == "bash-agent" and shutil.which("bash") is None:
-        pytest.skip("needs bash")
+    needed = {"bash-agent": "bash", "typescript-agent": "node"}.get(name)
+    if needed is not None and shutil.which(needed) is None:
+        pytest.skip(f"needs {needed}, which is not installed")
     events, conclusion, done = carried_out(EXAMPLES / name, tmp_path)
     assert done.returncode == 0, done.stderr
     assert (conclusion.unrecognised, conclusion.flags, conclusion.outcome) == (0, [], None)

@@ -1,0 +1,1 @@
+"""What runs in Hermes' own Python, in the trial: put there as files, importing nothing of HEMRA."""
