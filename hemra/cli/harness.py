@@ -1,4 +1,4 @@
-"""`hemra harness`: the built-in harnesses, and what a harness file says."""
+"""`hemra harness`: built-in harnesses, kinds and installed agents, and what a harness file says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hemra.cli.context import common_options, json_option, store_if_any
+from hemra.cli.harness_check import check
+from hemra.cli.harness_install import install, uninstall
+from hemra.cli.harness_kinds import print_kinds
 from hemra.cli.lazy import Group
 from hemra.cli.output import print_facts, print_json, print_table, say
 from hemra.reports.columns import Column
@@ -18,17 +21,28 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def harness() -> None:
-    """List and show harnesses."""
+    """List, show, install and check harnesses."""
+
+
+harness.add_command(check)
+harness.add_command(install)
+harness.add_command(uninstall)
 
 
 @harness.command(
-    "list", examples=[("hemra harness list", "built in, and those that runs of this store used")]
+    "list",
+    examples=[("hemra harness list", "built in, used by runs of this store, and kinds with their agents")],
 )
 @json_option
 @common_options
 def list_(as_json: bool) -> None:
-    """List the harnesses that runs of this store used (newest first), and the built-in ones."""
+    """List the harnesses that runs of this store used (newest first), the built-in ones, and every kind that a
+    harness file can have: what it can be held to, the version that HEMRA was made for, and what is installed.
+
+    An installed agent whose files are not as they were installed is `changed`.
+    """
     from harnesses.registry import BUILTIN, load_harness
+    from hemra.installing.catalog import document, kinds
 
     store = store_if_any()
     rows = list(reversed(_registered(store))) if store else []
@@ -37,8 +51,9 @@ def list_(as_json: bool) -> None:
         built_in = load_harness(name)
         if built_in.digest not in known:
             rows.append(_row(built_in))
+    known_kinds = [document(kind) for kind in kinds()]
     if as_json:
-        print_json({"schema": "hemra.harnesses/1", "harnesses": rows})
+        print_json({"schema": "hemra.harnesses/1", "harnesses": rows, "kinds": known_kinds})
         return
     print_table(
         [
@@ -50,6 +65,8 @@ def list_(as_json: bool) -> None:
         ],
         [(r["harness"], r["kind"], r["digest"][:19], r["definition"].get("model"), r["seen"]) for r in rows],
     )
+    say("")
+    print_kinds(known_kinds)
 
 
 def _row(found: Harness) -> dict[str, Any]:

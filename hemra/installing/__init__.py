@@ -1,0 +1,1 @@
+"""Puts pinned agents into HEMRA's own folder, tells what is there, and tries one out under observation."""
