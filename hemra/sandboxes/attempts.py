@@ -35,6 +35,16 @@ reached() {
 ISOLATION = (
     _CONNECT
     + r"""
+# Makes a user namespace by whatever there is that can.
+nest() {
+    if command -v unshare >/dev/null 2>&1; then unshare -U true 2>/dev/null && nested=yes || nested=no
+    elif command -v python3 >/dev/null 2>&1; then
+        nested=$(python3 -c 'import ctypes
+print("yes" if ctypes.CDLL(None).unshare(0x10000000) == 0 else "no")' 2>/dev/null)
+    else return
+    fi
+    [ -n "$nested" ] && echo "@ $1 $nested made one"
+}
 seen() {
     if text=$(cat "$2" 2>/dev/null) && [ -n "$text" ]; then echo "@ $1 yes read $2"; else echo "@ $1 no"; fi
 }
@@ -67,6 +77,7 @@ if [ -n "$status" ]; then
     *) echo "@ privileges yes may gain some" ;;
     esac
 fi
+nest user_namespaces
 reached host_services 127.0.0.1 "$SERVICE_PORT"
 if [ -n "$LAN" ]; then reached network "$LAN" "$LAN_PORT"; fi
 if [ -r /proc/net/route ]; then
@@ -84,6 +95,7 @@ GIVEN = _CONNECT + 'connect "$GIVEN_HOST" "$GIVEN_PORT"; echo "@ given $?"\n'
 PASSING = {
     "wall_time": "sleep 600",
     "cpu_time": "while :; do :; done",
+    "cpus": "for n in 1 2 3 4; do (while :; do :; done) & done; sleep 1; exit 0",
     "output": "while :; do echo 0123456789012345678901234567890123456789; done",
     "memory": "x=0123456789; while :; do x=$x$x; done",
     "processes": "n=0; while [ $n -lt 4000 ]; do sleep 600 & n=$((n+1)); done; wait",

@@ -25,6 +25,7 @@ MARKER = "HEMRA_TRIAL_TOKEN"
 ENFORCEMENTS = {
     "wall_time": "a program that takes too long is ended",
     "cpu_time": "CPU seconds of all its processes together",
+    "cpus": "processors that all its processes use at a time",
     "output": "bytes printed",
     "memory": "memory of all its processes together",
     "processes": "number of processes; a fork bomb is held",
@@ -42,6 +43,7 @@ ENFORCEMENTS = {
     "user_sockets": "ssh agent, keyring, session bus and container engine of the user cannot be reached",
     "environment": "nothing of the user's environment is there but an allow-list",
     "privileges": "no program can gain privileges",
+    "user_namespaces": "programs cannot make user namespaces, in which they would be root to more of the kernel",
     "process_cleanup": "nothing outlives the trial",
 }
 

@@ -6,24 +6,28 @@ needs; the store, the user's home, the tasks and other trials are not there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from eventlog.schemas.trials import Enforcement
-from hemra.sandboxes import needs
+from hemra.sandboxes import bwrap_check, needs
 from hemra.sandboxes.base import ENFORCEMENTS, Endpoint, SandboxError, SandboxSpec
 from hemra.sandboxes.forwarding import Forwarder, places
 from hemra.sandboxes.host import EFFORT, NO, YES, limits_enforcement
 from hemra.sandboxes.launcher import tasks_of_user
 from hemra.sandboxes.local import LocalSandbox
 from hemra.sandboxes.mounts import View
-from hemra.sandboxes.room import INSIDE, WARDEN, Room
+from hemra.sandboxes.room import Room
 from hemra.sandboxes.scratch import scratch_root
-from hemra.sandboxes.starter import LAUNCHER, Starter
+from hemra.sandboxes.starter import Starter
 
 PROGRAM = "bwrap"
+#: Option of `--sandbox bwrap:OPTION`: programs may make namespaces in theirs, as browsers and some agents do to
+#: enclose what they run.
+NESTED = "nested"
 
 
 class BwrapSandbox(LocalSandbox):
@@ -34,6 +38,7 @@ class BwrapSandbox(LocalSandbox):
 
     def __init__(self, spec: SandboxSpec) -> None:
         super().__init__(spec)
+        self._group.tracked = False  # the pid namespace does that
         self._places = places(spec.reach) if spec.network == "gateway" else {}
         self._room: Room | None = None
         self._forwarder = Forwarder()
@@ -42,9 +47,9 @@ class BwrapSandbox(LocalSandbox):
     @staticmethod
     def why_not(option: str | None = None) -> str | None:
         """Why it cannot be used here; None when it can."""
-        from hemra.sandboxes.bwrap_check import why_not
-
-        return f"bwrap takes no option, so not {option!r}" if option is not None else why_not()
+        if option not in (None, NESTED):
+            return f"bwrap takes the option {NESTED!r} (namespaces in namespaces) or none, so not {option!r}"
+        return bwrap_check.why_not()
 
     async def create(self) -> None:
         """Make the folders, the control group and the namespaces. Raises SandboxError."""
@@ -72,6 +77,8 @@ class BwrapSandbox(LocalSandbox):
                 f"the harness asks for {refused[0]}, where there is more than a trial may see: name what it needs"
             )
         view = View(["--share-net" if spec.network == "full" else "--unshare-net"])
+        if self._nested() is None:
+            view.arguments += bwrap_check.CLOSED
         view.system()
         view.plain_user(self._made)
         view.open(self._scratch.tmp, "/tmp")
@@ -84,10 +91,16 @@ class BwrapSandbox(LocalSandbox):
             view.temporary(str(self.workspace / place), size)
         for login in spec.login_files:
             view.file(self.home / login.target, self.home / login.target)
-        for file in (WARDEN, LAUNCHER):
-            view.file(file, f"{INSIDE}/{file.name}")
         view.close()
         return view.arguments
+
+    def _nested(self) -> str | None:
+        """Why programs may make user namespaces; None when they may not."""
+        return (
+            f"allowed by --sandbox {self.kind}:{NESTED}"
+            if self.spec.option == NESTED
+            else bwrap_check.why_nested()
+        )
 
     def environment(self) -> dict[str, str]:
         """As on the host; root's trial has a plain user's name."""
@@ -128,13 +141,13 @@ class BwrapSandbox(LocalSandbox):
     async def destroy(self) -> None:
         """End what runs, and the namespaces with it; remove the folders. Raises SandboxError naming what is left."""
         try:
-            await self.stop()
+            await super().stop()
         finally:
             room, self._room = self._room, None
             if room is not None:
                 await room.close()
             await self._forwarder.close()
-        await super().destroy()
+        await asyncio.to_thread(self._destroy)
 
     def kill_now(self) -> None:
         """Order the end of every process and return at once; safe in a signal handler."""
@@ -144,11 +157,19 @@ class BwrapSandbox(LocalSandbox):
 
     def enforcement(self) -> dict[str, Enforcement]:
         """How each limit and isolation is held here."""
-        return bwrap_enforcement(root=os.getuid() == 0, groups=self._group.uses, network=self.spec.network)
+        return bwrap_enforcement(
+            root=os.getuid() == 0,
+            groups=self._group.uses,
+            network=self.spec.network,
+            nested=self._nested(),
+        )
 
 
-def bwrap_enforcement(*, root: bool, groups: frozenset[str], network: str) -> dict[str, Enforcement]:
-    """What bubblewrap's namespaces enforce for this user, these control groups and this network."""
+def bwrap_enforcement(
+    *, root: bool, groups: frozenset[str], network: str, nested: str | None = None
+) -> dict[str, Enforcement]:
+    """What bubblewrap's namespaces enforce for this user, these control groups and this network. `nested` is why
+    programs may make user namespaces."""
     unseen = "mount namespace: not there"
     own_network = {"none": "network namespace without a way out",
                    "gateway": "network namespace; only the given endpoints are carried through"}  # fmt: skip
@@ -163,6 +184,9 @@ def bwrap_enforcement(*, root: bool, groups: frozenset[str], network: str) -> di
         "host_processes": Enforcement(status=YES, by="pid and ipc namespaces"),
         "environment": Enforcement(status=YES, by="allow-list; no other process can be looked at"),
         "privileges": Enforcement(status=YES, by="no_new_privs, no capability, user namespace"),
+        "user_namespaces": Enforcement(status=YES, by="the trial's may have none in it")
+        if nested is None
+        else Enforcement(status=NO, by=nested),
         "process_cleanup": Enforcement(status=YES, by="pid namespace ends with the trial"),
     }
     for name in ("network", "host_services", "cloud_metadata", "user_sockets"):

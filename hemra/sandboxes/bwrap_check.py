@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 _SECONDS = 10
+#: No user namespace can be made in the one that is made.
+CLOSED = ("--disable-userns",)
 #: Kernel settings that keep ordinary users from making namespaces: file, value, and the command that allows it.
 _SETTINGS = (
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -34,10 +36,26 @@ def why_not() -> str | None:
     return None if problem is None else f"{problem}{_remedy()}"
 
 
-def _try(program: str) -> str | None:
+@cache
+def why_nested() -> str | None:
+    """Why programs in there may make user namespaces of their own, which they have no right to; None when they cannot.
+    Asked once a process."""
+    program = shutil.which("bwrap")
+    if program is None or why_not() is not None:
+        return "bubblewrap does not work here"
+    problem = _try(program, *CLOSED)
+    if problem is None:
+        return None
+    if "disable-userns" in problem and "nknown" in problem:
+        return "this bubblewrap is older than 0.8, which has --disable-userns"
+    return f"bubblewrap cannot forbid it here: {problem}"
+
+
+def _try(program: str, *more: str) -> str | None:
     shell = ["/bin/sh", "-c", "test -d /proc/self && test -w /dev/null && test ! -e /etc/shadow-"]
     command = [
-        *(program, "--unshare-all", "--unshare-user", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"),
+        *(program, "--unshare-all", "--unshare-user", *more),
+        *("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"),
         *("--ro-bind", "/", "/", "--tmpfs", "/etc", "--proc", "/proc", "--dev", "/dev"),
         *("--perms", "1777", "--size", "65536", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--", *shell),

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -22,14 +21,14 @@ from pathlib import Path
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import LimitFired
+from hemra.sandboxes import group_folder
 from hemra.sandboxes.hierarchies import Parent, find
 from hemra.telemetry.process_tree import read_process
 
 PREFIX = "hemra-"
 LAUNCHERS = "launchers"
-#: How long a killed group may take to be empty, and to be removed.
-_PATIENCE_SECONDS = 5.0
-_PAUSE_SECONDS = 0.002
+#: A quota of CPU time is one for so many microseconds.
+_PERIOD_US = 100_000
 #: Held while a trial's group is made or removed: the group around them goes with the last one.
 _BASE = threading.Lock()
 #: Held while it is found out what works: two at once would be in each other's way.
@@ -63,7 +62,7 @@ def _works(use: str, parent: Parent) -> bool:
         if child is not None:
             child.communicate()
         with contextlib.suppress(OSError):
-            _remove_group(folder)
+            group_folder.remove(folder)
 
 
 #: Files that a group must have to be of use.
@@ -71,10 +70,12 @@ _NEEDED: dict[tuple[int, str], tuple[str, ...]] = {
     (2, "memory"): ("memory.max", "memory.events"),
     (2, "processes"): ("pids.max", "pids.events"),
     (2, "cpu"): ("cpu.stat",),
+    (2, "cpus"): ("cpu.max",),
     (2, "track"): ("cgroup.kill",),
     (1, "memory"): ("memory.limit_in_bytes", "memory.oom_control"),
     (1, "processes"): ("pids.max", "pids.events"),
     (1, "cpu"): ("cpuacct.usage",),
+    (1, "cpus"): ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
     (1, "track"): ("freezer.state",),
 }
 
@@ -97,10 +98,14 @@ def _start_time(pid: int) -> int | None:
 
 @dataclass
 class Group:
-    """The control groups of one trial: `folders` has one for each use, in as many hierarchies as it takes."""
+    """The control groups of one trial: `folders` has one for each use, in as many hierarchies as it takes.
+
+    `tracked` is false where something else knows every process of the trial: then there is no group for that alone.
+    """
 
     name: str
     limits: Limits
+    tracked: bool = True
     folders: dict[str, Path] = field(default_factory=dict)
     made: bool = False
     _versions: dict[str, int] = field(default_factory=dict)
@@ -109,7 +114,7 @@ class Group:
     def create(self) -> None:
         """Make them and set the limits. What cannot be made is left out: `folders` says what there is."""
         self.made = True
-        for use, parent in usable().items():
+        for use, parent in self._wanted().items():
             base = parent.folder / _own_name()
             try:
                 with _BASE:
@@ -124,6 +129,15 @@ class Group:
                 self.folders.pop(use, None)
         self._before = {use: self._count(use) for use in ("memory", "processes")}
 
+    def _wanted(self) -> dict[str, Parent]:
+        """Where groups are made. To enter one takes time, in version 2 the kernel 10 ms: none is made for a use
+        alone that this trial has no use for."""
+        found = usable()
+        unused = {"cpus"} if self.limits.cpus is None else set()
+        unused |= set() if self.tracked else {"track"}
+        kept = {parent for use, parent in found.items() if use not in unused}
+        return {use: parent for use, parent in found.items() if parent in kept}
+
     def _limit(self, use: str, folder: Path) -> None:
         version = self._versions[use]
         if use == "memory" and self.limits.memory_bytes is not None:
@@ -137,19 +151,36 @@ class Group:
                 (folder / name).write_text(swap, "ascii")
         if use == "processes" and self.limits.processes is not None:
             (folder / "pids.max").write_text(str(_tasks(self.limits.processes)), "ascii")
+        if use == "cpus" and self.limits.cpus is not None:
+            quota = round(self.limits.cpus * _PERIOD_US)
+            if version == 2:
+                (folder / "cpu.max").write_text(f"{quota} {_PERIOD_US}", "ascii")
+            else:
+                (folder / "cpu.cfs_period_us").write_text(str(_PERIOD_US), "ascii")
+                (folder / "cpu.cfs_quota_us").write_text(str(quota), "ascii")
 
     @property
     def uses(self) -> frozenset[str]:
-        """What is held by them: once they were made, by those that there are; before, by those that can be."""
-        return frozenset(self.folders if self.made else usable())
+        """What is held by them: once they were made, by those that there are; before, by those that can be. A limit
+        that the trial has not got is held as well as it can be."""
+        if not self.made:
+            return frozenset(usable())
+        return frozenset(self.folders) | (
+            frozenset(usable()) & {"cpus"} if self.limits.cpus is None else set()
+        )
 
     def doors(self) -> dict[str, Path]:
-        """Files to which a process writes 0: `enter…` to be in the group, one a hierarchy, and `leave…` to be with
-        the launchers."""
-        folders = list(dict.fromkeys(self.folders.values()))
-        enter = {f"enter{n}": folder / "cgroup.procs" for n, folder in enumerate(folders)}
-        leave = {f"leave{n}": folder.parent / LAUNCHERS / "cgroup.procs" for n, folder in enumerate(folders)}
-        return enter | leave
+        """Files to which a process of one thread writes 0: `enter…` to be in the group, one a hierarchy, and `leave…`
+        to be with the launchers."""
+        doors = {}
+        versions = {folder: self._versions[use] for use, folder in self.folders.items()}
+        for number, (folder, version) in enumerate(versions.items()):
+            # For `tasks` the kernel does not have to keep every process of the machine from forking meanwhile, which
+            # takes it milliseconds. Version 2 moves no thread alone.
+            file = "tasks" if version == 1 else "cgroup.procs"
+            doors[f"enter{number}"] = folder / file
+            doors[f"leave{number}"] = folder.parent / LAUNCHERS / file
+        return doors
 
     def _count(self, use: str) -> int:
         """How often the kernel has held a limit: processes killed for memory, starts refused."""
@@ -162,7 +193,7 @@ class Group:
             ("processes", 1): ("pids.events", "max"),
             ("processes", 2): ("pids.events", "max"),
         }[use, version or 1]
-        return _keyed(folder / name, key)
+        return group_folder.keyed(folder / name, key)
 
     def fired(self) -> LimitFired | None:
         """A limit that the kernel had to hold since the group was made."""
@@ -180,7 +211,7 @@ class Group:
         if folder is None:
             return None
         name = "memory.peak" if self._versions["memory"] == 2 else "memory.max_usage_in_bytes"
-        return _number(folder / name)
+        return group_folder.number(folder / name)
 
     def cpu_ns(self) -> int | None:
         """CPU time of everything that ever was in the group; None where it is not counted."""
@@ -188,12 +219,12 @@ class Group:
         if folder is None:
             return None
         if self._versions["cpu"] == 2:
-            return _keyed(folder / "cpu.stat", "usage_usec") * 1000
-        return _number(folder / "cpuacct.usage")
+            return group_folder.keyed(folder / "cpu.stat", "usage_usec") * 1000
+        return group_folder.number(folder / "cpuacct.usage")
 
     def living(self) -> set[int]:
         """Pids in the group that have not ended."""
-        found = {pid for folder in self.folders.values() for pid in _pids(folder)}
+        found = {pid for folder in self.folders.values() for pid in group_folder.pids(folder)}
         return {pid for pid in found if (use := read_process(pid)) is not None and not use.zombie}
 
     def kill(self) -> int:
@@ -201,21 +232,28 @@ class Group:
         living = self.living()
         if living:
             for folder in dict.fromkeys(self.folders.values()):
-                _kill_group(folder)
+                group_folder.end_all(folder)
         return len(living)
 
     def kill_now(self) -> None:
-        """The same without waiting; safe in a signal handler."""
-        for folder in dict.fromkeys(self.folders.values()):
+        """The same without waiting; safe in a signal handler. Where the kernel does not do that in one step, nothing
+        more is started in the group from now on."""
+        folders = [
+            folder for folder in dict.fromkeys(self.folders.values()) if not group_folder.order_end(folder)
+        ]
+        for folder in folders:
+            group_folder.signal_all(folder)
+        if (counting := self.folders.get("processes")) in folders and counting is not None:
             with contextlib.suppress(OSError):
-                (folder / "cgroup.kill").write_text("1", "ascii")
+                (counting / "pids.max").write_text("0", "ascii")
+            group_folder.signal_all(counting)
 
     def destroy(self) -> list[str]:
         """End what is in it and remove it (blocking). Names what could not be removed."""
         self.kill()
         left = []
         for folder in dict.fromkeys(self.folders.values()):
-            if not _remove_group(folder):
+            if not group_folder.remove(folder):
                 left.append(str(folder))
             with contextlib.suppress(OSError), _BASE:
                 _remove_if_last(folder.parent)
@@ -246,76 +284,11 @@ def _remove_if_last(base: Path) -> None:
     """Remove the groups of this process where no trial has one any more."""
     if {entry.name for entry in base.iterdir() if entry.is_dir()} == {LAUNCHERS}:
         # A launcher that has just ended may still be counted in it.
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while _pids(base / LAUNCHERS) and time.monotonic() < deadline:
-            time.sleep(_PAUSE_SECONDS)
-        if _remove_group(base / LAUNCHERS, kill=False):
+        deadline = time.monotonic() + group_folder.PATIENCE_SECONDS
+        while group_folder.pids(base / LAUNCHERS) and time.monotonic() < deadline:
+            time.sleep(group_folder.PAUSE_SECONDS)
+        if group_folder.remove(base / LAUNCHERS, kill=False):
             base.rmdir()
-
-
-def _pids(folder: Path) -> list[int]:
-    try:
-        return [int(word) for word in (folder / "cgroup.procs").read_text("ascii").split()]
-    except OSError:
-        return []
-
-
-def _keyed(file: Path, key: str) -> int:
-    with contextlib.suppress(OSError, ValueError):
-        for line in file.read_text("ascii").splitlines():
-            name, _, value = line.partition(" ")
-            if name == key:
-                return int(value)
-    return 0
-
-
-def _number(file: Path) -> int | None:
-    try:
-        return int(file.read_text("ascii"))
-    except (OSError, ValueError):
-        return None
-
-
-def _kill_group(folder: Path) -> bool:
-    """End everything in a group; False when something is still there after some seconds."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    frozen = folder / "freezer.state"
-    with contextlib.suppress(OSError):
-        (folder / "cgroup.kill").write_text("1", "ascii")
-    while pids := _pids(folder):
-        with contextlib.suppress(OSError):
-            frozen.write_text("FROZEN", "ascii")
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            frozen.write_text("THAWED", "ascii")
-        if time.monotonic() > deadline or all(_is_zombie(pid) for pid in pids):
-            return not any(not _is_zombie(pid) for pid in _pids(folder))
-        time.sleep(_PAUSE_SECONDS)
-    return True
-
-
-def _is_zombie(pid: int) -> bool:
-    use = read_process(pid)
-    return use is None or use.zombie
-
-
-def _remove_group(folder: Path, *, kill: bool = True) -> bool:
-    """Remove a group, which the kernel allows a moment after the last of it has ended."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            folder.rmdir()
-            return True
-        except FileNotFoundError:
-            return True
-        except OSError:
-            if time.monotonic() > deadline:
-                return False
-        if kill:
-            _kill_group(folder)
-        time.sleep(_PAUSE_SECONDS)
 
 
 def reclaim_groups() -> int:
@@ -348,7 +321,7 @@ def _reclaim(base: Path) -> int:
     with contextlib.suppress(OSError):
         for group in [entry for entry in base.iterdir() if entry.is_dir()]:
             if group.name != LAUNCHERS:
-                ended += sum(1 for pid in _pids(group) if not _is_zombie(pid))
-            _remove_group(group)
+                ended += sum(1 for pid in group_folder.pids(group) if not group_folder.is_zombie(pid))
+            group_folder.remove(group)
         base.rmdir()
     return ended

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eventlog.schemas.trials import Enforcement
-from hemra.sandboxes import docker_engine
+from hemra.sandboxes import docker_engine, docker_shell
 from hemra.sandboxes.base import (
     MARKER,
     Endpoint,
@@ -117,14 +117,22 @@ class DockerSandbox(FolderFiles):
         network = await self._network.create()
         small = {f"{WORKSPACE}/{folder}": size for folder, size in spec.quotas.items()}
         marks = labels(spec, self._scratch.path)
-        shape = Shape(image, self._user, self._folders.mounts(), network, marks, small)
+        closed = await self._close_shell(image, marks)
+        shell = f"{CONTROL}/{docker_shell.NAME}" if closed else docker_shell.SHELL
+        shape = Shape(image, self._user, self._folders.mounts(), network, marks, small, shell)
         self._container = Container(self._engine, spec, shape)
         await self._container.create()
         await self._start_container(self._container)
         self.details = image.details() | {
             "container": self._container.id, "user": "{}:{}".format(*self._user), "network": network,
+            "process_1": "out of reach" if closed else "within reach of the trial",
             "engine": await asyncio.to_thread(lambda: self._engine.info().get("ServerVersion")),
         }  # fmt: skip
+
+    async def _close_shell(self, image: Image, marks: dict[str, str]) -> bool:
+        """Whether process 1 is to be out of the trial's reach."""
+        shell = await docker_shell.shell_of(self._engine, image, marks)
+        return await asyncio.to_thread(docker_shell.put, shell, self._folders.control)
 
     def _make_folders(self) -> None:
         self._scratch.create()

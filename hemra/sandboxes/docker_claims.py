@@ -23,6 +23,8 @@ def docker_enforcement(engine: Engine, *, network: str, root: bool) -> dict[str,
     table = {
         "wall_time": (_YES, "timer; SIGTERM, then SIGKILL to the container"),
         "cpu_time": (_EFFORT, "CPU time of the container looked at 20 times a second"),
+        "cpus": (_YES, "the engine: quota of CPU time of the container") if info.get("CpuCfsQuota")
+        else (_NO, "this engine does not ration CPU time"),
         "output": (_YES, "bytes counted over stdout and stderr as they are read"),
         "memory": (_YES, "the engine: memory of the container") if info.get("MemoryLimit")
         else (_NO, "this engine has no memory limit"),
@@ -40,6 +42,8 @@ def docker_enforcement(engine: Engine, *, network: str, root: bool) -> dict[str,
         "environment": (_YES, "the image's and the trial's own; no other process can be looked at"),
         "privileges": (_YES, "no_new_privs, no capability, "
                        + ("root of a rootless engine" if root else "not root")),
+        "user_namespaces": (_YES, "the engine's seccomp profile") if _has_seccomp(info)
+        else (_NO, "this engine runs containers without a seccomp profile"),
         "process_cleanup": (_YES, "the container's pid namespace ends with the trial"),
     }  # fmt: skip
     if network == "full":
@@ -55,3 +59,8 @@ def docker_enforcement(engine: Engine, *, network: str, root: bool) -> dict[str,
             by = "network namespace without a way out; the given endpoints by one socket each"
         table |= dict.fromkeys(("network", "host_services", "cloud_metadata"), (_YES, by))
     return {name: Enforcement(status=table[name][0], by=table[name][1]) for name in ENFORCEMENTS}
+
+
+def _has_seccomp(info: dict[str, Any]) -> bool:
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    return any("name=seccomp" in option and "unconfined" not in option for option in options)

@@ -29,6 +29,7 @@ from hemra.sandboxes.docker_engine import (
     said,
 )
 from hemra.sandboxes.docker_image import Image
+from hemra.sandboxes.docker_shell import SHELL
 
 #: Processes that the container has beside those of the trial: process 1, lifeline, two of the forwarder, a spare.
 OWN_PROCESSES = 5
@@ -52,7 +53,7 @@ class Mount:
 @dataclass(frozen=True)
 class Shape:
     """What a container is made of. `network` is `none` or the name of one; `small` are folders in memory with the
-    bytes that they hold."""
+    bytes that they hold; `shell` is what process 1 runs."""
 
     image: Image
     user: tuple[int, int]
@@ -60,6 +61,7 @@ class Shape:
     network: str
     labels: dict[str, str] = field(default_factory=dict)
     small: dict[str, int] = field(default_factory=dict)
+    shell: str = SHELL
 
 
 def labels(spec: SandboxSpec, folder: Path) -> dict[str, str]:
@@ -87,6 +89,11 @@ class Container:
         self.id = ""
         self.killed = False
 
+    @property
+    def shell(self) -> str:
+        """What runs the programs of this module's side in there."""
+        return self._shape.shell
+
     async def create(self) -> None:
         """Make it. Raises SandboxError."""
         try:
@@ -101,7 +108,7 @@ class Container:
         found = api.create_container(
             shape.image.id,
             command=[],
-            entrypoint=["/bin/sh", "-c", init_script()],
+            entrypoint=[self.shell, "-c", init_script()],
             name=f"hemra-{spec.run}-{spec.trial}.{spec.try_no}-{secrets.token_hex(4)}",
             hostname="trial",
             user="{}:{}".format(*shape.user),
@@ -139,6 +146,9 @@ class Container:
         if limits.memory_bytes is not None:
             # The same number for memory and swap together: no swap.
             config["mem_limit"] = config["memswap_limit"] = max(limits.memory_bytes, _LEAST_MEMORY)
+        if limits.cpus is not None:
+            # An engine refuses more than the machine has.
+            config["nano_cpus"] = round(min(limits.cpus, self._engine.processors) * NS)
         if limits.processes is not None:
             config["pids_limit"] = limits.processes + OWN_PROCESSES
         return config
@@ -154,8 +164,8 @@ class Container:
             await self._engine.call(lambda api: api.start(self.id))
         except docker.errors.APIError as error:
             words = said(error)
-            if "/bin/sh" in words:
-                words = "it has no /bin/sh, which every image for trials needs"
+            if SHELL in words:
+                words = f"it has no {SHELL}, which every image for trials needs"
             raise SandboxError(
                 f"a container of image {self._shape.image.ref} does not start: {words}", infra=True
             ) from error

@@ -147,6 +147,11 @@ class Engine:
         """Whether its root is an ordinary user of this machine. Blocks."""
         return any("rootless" in option for option in self.info().get("SecurityOptions") or ())
 
+    @property
+    def processors(self) -> float:
+        """How many processors it has. Blocks."""
+        return float(self.info().get("NCPU") or os.cpu_count() or 1)
+
     def dial(self, seconds: float) -> socket.socket:
         """A connection of its own. Blocks."""
         parts = urlsplit(self.address)

@@ -5,6 +5,7 @@ use warnings;
 use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
+use Socket qw(SOL_SOCKET SO_LINGER);
 
 $SIG{TERM} = 'IGNORE';
 $SIG{PIPE} = 'IGNORE';
@@ -35,10 +36,17 @@ sub drop {
     }
 }
 
+# The same so that the other end is told at once: an orderly end would say that all was said.
+sub reset_both {
+    my ($one) = @_;
+    setsockopt $_, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0 for grep { defined } $one, $peer{$one};
+    drop($one);
+}
+
 sub push_out {
     my ($to) = @_;
     my $sent = syswrite $to, $waiting{$to};
-    return drop($to) if !defined $sent && !$!{EAGAIN};
+    return reset_both($to) if !defined $sent && !$!{EAGAIN};
     substr($waiting{$to}, 0, $sent // 0, '');
     return if length $waiting{$to};
     $writing->remove($to);
@@ -65,7 +73,7 @@ while (1) {
             $reading->add($in, $out);
         } elsif (my $to = $peer{$one}) {
             my $got = sysread $one, my $piece, 65536;
-            if (!defined $got) { drop($one) unless $!{EAGAIN}; next; }
+            if (!defined $got) { reset_both($one) unless $!{EAGAIN}; next; }
             $reading->remove($one);
             $over{$one} = 1 unless $got;
             $waiting{$to} .= $piece if $got;

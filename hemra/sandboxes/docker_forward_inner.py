@@ -8,8 +8,12 @@ It says `ready` into the FIFO of that name beside it once it listens everywhere.
 import asyncio
 import os
 import signal
+import socket
+import struct
 import sys
 from functools import partial
+
+AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: closing tells the other end that the connection was reset
 
 
 async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -22,15 +26,21 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 async def join(path: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """One connection."""
-    others = []
+    ends = [writer]
+    ways = []
     try:
         there, back = await asyncio.open_unix_connection(path)
-        others = [back]
-        await asyncio.gather(copy(reader, back), copy(there, writer))
-    except OSError:
-        pass  # one of them is gone, and so is the connection
+        ends.append(back)
+        ways = [asyncio.ensure_future(copy(reader, back)), asyncio.ensure_future(copy(there, writer))]
+        await asyncio.gather(*ways)
+    except OSError:  # one of them is gone, and so is the connection
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        for each in ends:
+            each.transport.abort()
     finally:
-        for each in (writer, *others):
+        for way in ways:
+            way.cancel()
+        for each in ends:
             each.close()
 
 

@@ -1,6 +1,6 @@
 # Process 1 of a trial's container: takes one program, runs it, ends what is left of it, and says how it went.
 # Plain POSIX shell, for that is what images have; nothing here may fork once the program runs, for it may have
-# used up all processes.
+# used up all processes. The program is the same user, and cannot look into the shell that runs this (docker_shell.py).
 #
 # On stdin comes a word that nobody else knows, then shell lines that say what to run, then the word again.
 # What follows is the program's stdin. On stderr, between what the program prints there, it says, behind the word:

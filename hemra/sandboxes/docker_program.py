@@ -136,7 +136,9 @@ class Beside:
 
     async def start(self, order: Order) -> int:
         """Its pid in the container. Raises Refused, SandboxError."""
-        self._number, stream = await self._container.exec(["/bin/sh", "-c", init_script()], {}, tty=False)
+        self._number, stream = await self._container.exec(
+            [self._container.shell, "-c", init_script()], {}, tty=False
+        )
         self._speaking = Speaking(stream)
         self.outputs = self._speaking.outputs
         return await self._told(self._speaking, order, "beside")
@@ -149,7 +151,7 @@ class Beside:
 
     async def start_on_terminal(self, order: Order, size: tuple[int, int], stdin: str) -> int:
         """The same on a terminal of `size` (columns, rows), its stdin from a file. Raises Refused, SandboxError."""
-        _, stream = await self._container.exec(["/bin/sh", "-c", init_script()], {}, tty=False)
+        _, stream = await self._container.exec([self._container.shell, "-c", init_script()], {}, tty=False)
         checking = Speaking(stream)
         try:
             await self._told(checking, order, "check")
@@ -227,7 +229,7 @@ async def sweep(container: Container, name: str, token: str) -> int:
     be had. Raises EngineGone."""
     said = b""
     try:
-        _, stream = await container.exec(["/bin/sh", "-c", _SWEEP, "sh", name, token], {}, tty=False)
+        _, stream = await container.exec([container.shell, "-c", _SWEEP, "sh", name, token], {}, tty=False)
         try:
             said = b"".join([piece async for output, piece in frames(stream) if output == "stdout"])
         finally:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hemra.sandboxes import needs
-from hemra.sandboxes.bwrap_check import why_not
+from hemra.sandboxes.bwrap_check import CLOSED, why_nested, why_not
 from hemra.sandboxes.mounts import View
 
 #: Memory that it may fill by /tmp. Bytes.
@@ -46,4 +46,16 @@ def enclosed(
     view.close()
     # As process 1 it cannot be ended or traced from inside, and nothing that can stands beside it.
     namespaces = ("--unshare-all", "--unshare-user", "--die-with-parent", "--as-pid-1", "--new-session")
-    return [program, *namespaces, "--cap-drop", "ALL", *view.arguments, "--chdir", str(cwd), "--", *command]
+    closed = CLOSED if why_nested() is None else ()
+    return [
+        program,
+        *namespaces,
+        *closed,
+        "--cap-drop",
+        "ALL",
+        *view.arguments,
+        "--chdir",
+        str(cwd),
+        "--",
+        *command,
+    ]

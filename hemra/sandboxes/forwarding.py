@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
+import struct
 from collections.abc import Sequence
 
 from hemra.sandboxes.base import Endpoint
@@ -19,6 +20,8 @@ CONNECT_SECONDS = 10.0
 #: Ports below need a privilege that programs of a trial do not have.
 FIRST_FREE_PORT = 1024
 _INSIDE = "127.0.0.1"
+#: SO_LINGER, on, no time: closing tells the other end that the connection was reset.
+_AT_ONCE = struct.pack("ii", 1, 0)
 
 
 def places(endpoints: Sequence[Endpoint]) -> dict[Endpoint, Endpoint]:
@@ -70,8 +73,18 @@ class Forwarder:
                 )
             except (OSError, TimeoutError):
                 return
+            ways = [
+                asyncio.ensure_future(_pump(*way)) for way in ((reader, there_writer), (there_reader, writer))
+            ]
             with contextlib.closing(there_writer):
-                await asyncio.gather(_pump(reader, there_writer), _pump(there_reader, writer))
+                try:
+                    await asyncio.gather(*ways)
+                except OSError:
+                    for each in (writer, there_writer):
+                        _reset(each)
+                finally:
+                    for way in ways:
+                        way.cancel()
 
     async def close(self) -> None:
         """End every connection and close the listening sockets."""
@@ -84,10 +97,18 @@ class Forwarder:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carry one direction to its end, and pass the end on."""
-    with contextlib.suppress(OSError):
-        while chunk := await reader.read(CHUNK_BYTES):
-            writer.write(chunk)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
+    """Carry one direction to its end, and pass the end on. OSError when either side is gone without one."""
+    while chunk := await reader.read(CHUNK_BYTES):
+        writer.write(chunk)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Let the other end know at once that there is nobody any more; an orderly end would say that all was said."""
+    taken: socket.socket = writer.get_extra_info("socket")
+    if taken.family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError):
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    writer.transport.abort()

@@ -10,10 +10,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-#: What is looked for. `track`: every process of a group can be found and ended.
-USES = ("memory", "processes", "cpu", "track")
-_V1 = {"memory": "memory", "processes": "pids", "cpu": "cpuacct", "track": "freezer"}
-_V2 = {"memory": "memory", "processes": "pids", "cpu": "cpu", "track": ""}
+#: What is looked for. `cpu`: CPU time is counted; `cpus`: it is rationed. `track`: every process of a group can be
+#: found and ended.
+USES = ("memory", "processes", "cpu", "cpus", "track")
+_V1 = {"memory": "memory", "processes": "pids", "cpu": "cpuacct", "cpus": "cpu", "track": "freezer"}
+_V2 = {"memory": "memory", "processes": "pids", "cpu": "cpu", "cpus": "cpu", "track": ""}
 
 
 @dataclass(frozen=True)
@@ -64,24 +65,31 @@ def find() -> dict[str, Parent]:
         own = own_groups(Path("/proc/self/cgroup").read_text("utf-8", "replace"))
     except OSError:
         return {}
-    found = {}
+    found = _find_v2(mounted, own)
     for use in USES:
-        parent = _find_v2(use, mounted, own) or _find_v1(use, mounted, own)
+        parent = found.get(use) or _find_v1(use, mounted, own)
         if parent is not None:
             found[use] = parent
     return found
 
 
-def _find_v2(use: str, mounted: list[Mount], own: dict[str, str]) -> Parent | None:
-    if use == "track" and not _kills_groups():
-        return None
-    for mount in mounted:
-        if mount.version != 2:
-            continue
-        for folder in _upwards(mount, own.get("", "/")):
-            if _usable(folder) and (not _V2[use] or _V2[use] in _handed_down(folder)):
-                return Parent(2, folder)
-    return None
+def _find_v2(mounted: list[Mount], own: dict[str, str]) -> dict[str, Parent]:
+    """One group for all uses: a process is in one group of the tree. It is the nearest that can hold the first of
+    `USES` that any can hold."""
+    near = [folder for mount in mounted if mount.version == 2 for folder in _upwards(mount, own.get("", "/"))]
+    usable = {folder: _uses_v2(folder) for folder in near if _usable(folder)}
+    for use in USES:
+        for folder, uses in usable.items():
+            if use in uses:
+                return {each: Parent(2, folder) for each in uses}
+    return {}
+
+
+def _uses_v2(folder: Path) -> list[str]:
+    """What groups in a folder of version 2 can be used for."""
+    handed_down = _handed_down(folder)
+    uses = [use for use in USES if _V2[use] in handed_down]
+    return [*uses, "track"] if _kills_groups() else uses
 
 
 def _find_v1(use: str, mounted: list[Mount], own: dict[str, str]) -> Parent | None:

@@ -51,6 +51,8 @@ def limits_enforcement(*, root: bool, groups: frozenset[str], inside: bool) -> d
         "wall_time": Enforcement(status=YES, by="timer; SIGTERM, then SIGKILL to the whole tree"),
         "cpu_time": by_group("cpu", "CPU time of all that was in it", Enforcement(
             status=EFFORT, by=f"CPU time of the process tree {sampled}; RLIMIT_CPU")),
+        "cpus": by_group("cpus", "quota of CPU time in each 0.1 s", Enforcement(
+            status=NO, by="no control group that rations CPU time can be made")),
         "output": Enforcement(status=YES, by="bytes counted over stdout and stderr as they are read"),
         "memory": by_group("memory", "memory", Enforcement(
             status=EFFORT, by=f"memory of the process tree {sampled}; RLIMIT_DATA")),
@@ -84,6 +86,7 @@ def host_enforcement(
             status=EFFORT, by="allow-list; environments of this user's other processes stay readable"
         ),
         "privileges": Enforcement(status=NO, by="what this user may, programs may"),
+        "user_namespaces": Enforcement(status=NO, by="what this user may, programs may"),
         "process_cleanup": Enforcement(
             status=YES if tracked else EFFORT,
             by=("control group; " if "track" in groups else "")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
 import signal
+import subprocess
 from dataclasses import dataclass
 
 from hemra.sandboxes.base import ExecSpec
@@ -120,7 +120,7 @@ class Launched:
 
     async def _open_streams(self, spec: ExecSpec, starter: Starter) -> Streams:
         """Make the program's three streams. Returns its ends of them."""
-        stdin = asyncio.subprocess.DEVNULL
+        stdin = subprocess.DEVNULL
         if spec.stdin is not None:
             stdin, writing = self._ends.pipe()
             self.stdin_fd = self._ends.give(writing)

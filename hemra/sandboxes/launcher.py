@@ -1,12 +1,14 @@
-"""Starts one program, waits for it, and ends everything that it started. Run by path, never imported.
+"""Starts one program, waits for it, and ends everything that it started. Never imported: it is run by path, or
+carried out in a process that the warden of a trial's namespaces has forked.
 
     python -I -S -B launcher.py key=value,… PROGRAM [ARGUMENT …]
 
 Working folder, environment, stdin, stdout and stderr are those of the program. Settings (all numbers):
-`report` and `control` are inherited pipe ends, `grace` the milliseconds between SIGTERM and SIGKILL,
-`tty=1` makes stdout the program's controlling terminal. Limits (0 = none): `file_bytes`, `processes`, `cpu_seconds`
-of one process, `data_bytes` of one process, `tasks` of the whole user. `enter…` and `leave…` are open files of
-control groups: the program is started in the former, and this process goes to the latter then.
+`report` and `control` are inherited pipe ends, `grace` the milliseconds between SIGTERM and SIGKILL, `code` a
+descriptor that is not needed any more; `tty=1` makes stdout the program's controlling terminal. Limits (0 = none):
+`file_bytes`, `processes`, `cpu_seconds` of one process, `data_bytes` of one process, `tasks` of the whole user.
+`enter…` and `leave…` are open files of control groups: the program is started in the former, and this process goes
+to the latter then.
 
 On `report` it writes one line a fact:
 
@@ -22,10 +24,11 @@ for writing a file past the limit, the program not counted. On `control` it read
 
 On Linux it is a child subreaper: whatever the program starts, by whatever double fork or new session, ends
 up as a descendant of this process and cannot outlive it. Elsewhere only the process group is ended.
-It starts 200 trials a minute, so it imports nothing that it does not need.
+It starts 200 trials a minute, so it imports nothing that it does not need: `_ctypes` without `ctypes`, `_signal`
+without the enums of `signal`.
 """
 
-import _signal as signal  # type: ignore[import-not-found] # `signal` is the same with enums, for 5 ms more
+import _signal as signal  # type: ignore[import-not-found]
 import os
 import resource
 import select
@@ -47,14 +50,15 @@ def become_reaper() -> None:
     """Adopt orphans of the tree, and keep the program out of this process's descriptors and memory."""
     if not LINUX:
         return
-    import ctypes
+    import _ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    libc = _ctypes.dlopen(None, os.RTLD_NOW)  # type: ignore[arg-type] # None: what this process is linked with
+    prctl, syscall = _ctypes.dlsym(libc, "prctl"), _ctypes.dlsym(libc, "syscall")
+    _ctypes.call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    _ctypes.call_function(prctl, (PR_SET_DUMPABLE, 0, 0, 0, 0))
     if os.uname().machine in KEYCTL:
         # A keyring of its own: the one of the user's session is handed down from process to process.
-        libc.syscall(KEYCTL[os.uname().machine], KEYCTL_JOIN_SESSION_KEYRING, None)
+        _ctypes.call_function(syscall, (KEYCTL[os.uname().machine], KEYCTL_JOIN_SESSION_KEYRING, None))
 
 
 def tasks_of_user() -> int:
@@ -109,7 +113,7 @@ def terminal_name() -> str:
         return "/proc/self/fd/2"  # stdout is closed before it is opened anew
 
 
-def start(argv: list[str], terminal: str | None) -> int:
+def start(argv: list[str] | list[bytes], terminal: str | None) -> int:
     """Start the program in a session of its own with default signal handling. Returns its pid."""
     actions: list[tuple[int, int] | tuple[int, int, int] | tuple[int, int, str, int, int]] = []
     if terminal:
@@ -318,17 +322,23 @@ def usage(own_peak: int) -> tuple[int, int, int]:
     return below.ru_maxrss * unit, own_peak * unit, int((below.ru_utime + below.ru_stime) * 1e9)
 
 
-def main() -> None:
-    """Carry out one program."""
-    settings = {key: int(value) for key, _, value in (word.partition("=") for word in sys.argv[1].split(","))}
-    argv = sys.argv[2:]
+def carry_out(
+    words: str, argv: list[str] | list[bytes], environment: dict[bytes, bytes] | None = None
+) -> None:
+    """One program, with settings `key=value,…`; its environment, where it is not the one of this process."""
+    settings = {key: int(value) for key, _, value in (word.partition("=") for word in words.split(","))}
     launcher = Launcher(settings)
     enter, leave = (
         [fd for key, fd in settings.items() if key.startswith(word)] for word in ("enter", "leave")
     )
     for fd in (launcher.report_fd, launcher.control_fd, *enter, *leave):
         os.set_inheritable(fd, False)
+    if "code" in settings:
+        os.close(settings["code"])
     try:
+        if environment is not None:  # the program is looked for in this process's PATH
+            os.environ.clear()
+            os.environb.update(environment)
         terminal = terminal_name() if settings["tty"] else None
         become_reaper()
         own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -350,5 +360,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    carry_out(sys.argv[1], sys.argv[2:])
     os._exit(0)

@@ -33,6 +33,7 @@ _MIB = 1 << 20
 _LIMITS = {
     "wall_time": Limits(wall_seconds=0.4),
     "cpu_time": Limits(cpu_seconds=0.4),
+    "cpus": Limits(cpus=0.25),
     "output": Limits(output_bytes=1 * _MIB),
     "memory": Limits(memory_bytes=64 * _MIB),
     "processes": Limits(processes=20),
@@ -40,6 +41,9 @@ _LIMITS = {
     "workspace_size": Limits(workspace_bytes=8 * _MIB),
 }
 _MOST_SECONDS = 20.0
+#: Programs held to a share of the processors use it up, where others leave them as much as a fifth of it; and the
+#: time of their start is counted too.
+_LITTLE, _MORE = 5, 1.5
 _AT_ONCE = 4
 
 
@@ -142,11 +146,23 @@ async def _pass_limit(ref: str, run: str, name: str) -> Verdict:
             return next(iter(of_lines(text)), Verdict(name, held=None))
     if result.error is not None and not result.started:
         raise SandboxError(f"sandbox {ref}: the probe did not run: {result.error}")
+    if name == "cpus":
+        return _rationed(result, _LIMITS[name].cpus or 0)
     if result.limit is not None and _held_as(result.limit.name) == name:
         return Verdict(name, held=True)
     how = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.exit_signal}"
     fired = f", limit {result.limit.name}" if result.limit is not None else ""
     return Verdict(name, held=False, said=f"it ended with {how}{fired}")
+
+
+def _rationed(result: ExecResult, cpus: float) -> Verdict:
+    """Whether programs that compute all the time got no more of the processors than they may have."""
+    if result.cpu_ns is None or not result.duration_ns:
+        return Verdict("cpus", held=None)
+    used = result.cpu_ns / result.duration_ns
+    if used < cpus / _LITTLE:
+        return Verdict("cpus", held=None, said="this machine is too busy to tell")
+    return Verdict("cpus", used < cpus * _MORE, f"{used:.2f} processors were used, {cpus:g} allowed")
 
 
 def _held_as(limit: str) -> str:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hemra.sandboxes.base import Endpoint, ExecSpec, SandboxError
+from hemra.sandboxes.child import Child
+from hemra.sandboxes.compiled import empty_in_memory, file_in_memory, in_memory
 from hemra.sandboxes.needs import interpreter
 from hemra.sandboxes.pipes import open_terminal, sized_terminal
 from hemra.sandboxes.starter import LAUNCHER, Held, Streams
@@ -25,8 +29,6 @@ from hemra.telemetry.process_tree import children
 T = TypeVar("T")
 
 WARDEN = Path(__file__).with_name("warden.py")
-#: Where launcher and warden are seen inside.
-INSIDE = "/run/hemra"
 _READY_SECONDS = 30.0
 _END_SECONDS = 10.0
 _MOST_FDS = 64
@@ -82,10 +84,9 @@ class Room:
         self._bwrap = bwrap
         self._arguments = arguments
         self._ports = ports
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Child | None = None
         self._socket: socket.socket | None = None
-        self._said = b""
-        self._errors: asyncio.Task[None] | None = None
+        self._errors = -1
         self._first = 0
         self._numbers = 0
         self._starting: dict[str, asyncio.Future[HeldInRoom]] = {}
@@ -104,15 +105,15 @@ class Room:
             with theirs:
                 self._socket = ours
                 ours.setblocking(False)
-                self._process = await asyncio.create_subprocess_exec(
-                    *self._command(theirs.fileno(), info_write),
-                    stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.PIPE, env=_ENVIRONMENT, cwd="/",
-                    pass_fds=(theirs.fileno(), info_write), start_new_session=True,
+                fds = (theirs.fileno(), info_write, _needed(WARDEN), _needed(LAUNCHER))
+                self._errors = empty_in_memory("hemra-errors")
+                started = subprocess.Popen(
+                    self._command(*fds), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                    stderr=self._errors, env=_ENVIRONMENT, cwd="/", pass_fds=fds, start_new_session=True,
                 )  # fmt: skip
+                self._process = Child(started)
                 os.close(info_write)
                 info_write = -1
-            self._errors = asyncio.ensure_future(self._read_errors())
             asyncio.get_running_loop().add_reader(ours.fileno(), self._receive)
             await self._until_ready()
             self._first = json.loads(os.read(info_read, 65536))["child-pid"]
@@ -126,15 +127,15 @@ class Room:
             if info_write >= 0:
                 os.close(info_write)
 
-    def _command(self, fd: int, info: int) -> list[str]:
-        ports = [f"{place.port}@{place.host}" for place in self._ports]
+    def _command(self, fd: int, info: int, warden: int, launcher: int) -> list[str]:
         return [
             *(self._bwrap, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
             *("--unshare-cgroup-try", "--die-with-parent", "--as-pid-1", "--hostname", "hemra"),
             *("--cap-drop", "ALL", "--info-fd", str(info)),
             *self._arguments,
-            *("--", interpreter(), "-I", "-S", "-B"),
-            *(f"{INSIDE}/{WARDEN.name}", str(fd), f"{INSIDE}/{LAUNCHER.name}", *ports),
+            *("--", interpreter(), "-I", "-S", "-B", f"/proc/self/fd/{warden}", WARDEN.name),
+            *(str(fd), str(launcher), str(warden)),
+            *(f"{place.port}@{place.host}" for place in self._ports),
         ]
 
     async def _until_ready(self) -> None:
@@ -148,16 +149,8 @@ class Room:
             gone.cancel()
         if self._ready.done():
             return self._ready.result()
-        if self._errors is not None and self._process.returncode is not None:
-            await self._errors
-        said = self._said.decode("utf-8", "replace").strip().replace("\n", "; ")
+        said = os.pread(self._errors, 4096, 0).decode("utf-8", "replace").strip().replace("\n", "; ")
         raise SandboxError(f"bubblewrap could not make the room: {said or 'it does not answer'}")
-
-    async def _read_errors(self) -> None:
-        assert self._process is not None
-        assert self._process.stderr is not None
-        while chunk := await self._process.stderr.read(4096):
-            self._said = (self._said + chunk)[-4096:]
 
     def _receive(self) -> None:
         """Take what the warden says."""
@@ -214,11 +207,9 @@ class Room:
         """Start a launcher in the room. See `hemra.sandboxes.starter.Starter.start`."""
         self._numbers += 1
         number = str(self._numbers)
-        payload = os.memfd_create("hemra-run", os.MFD_CLOEXEC)
+        payload = file_in_memory("hemra-run", _payload(settings, spec))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            with open(payload, "wb", closefd=False) as file:
-                file.write(_payload(settings, spec))
             theirs = [fd if fd >= 0 else null for fd in (streams.stdin, streams.stdout, streams.stderr)]
             waiting: asyncio.Future[HeldInRoom] = asyncio.get_running_loop().create_future()
             self._starting[number] = waiting
@@ -249,7 +240,7 @@ class Room:
 
     async def kill_all(self) -> int:
         """End everything in the room but its warden. Returns how many processes that were, zombies included."""
-        if self._socket is None or self._process is None or self._process.returncode is not None:
+        if self._socket is None or self._process is None or self._process.over:
             return 0
         waiting: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._killed.append(waiting)
@@ -272,20 +263,32 @@ class Room:
             try:
                 await asyncio.wait_for(self._process.wait(), _END_SECONDS)
             except TimeoutError:
-                self._process.kill()
+                self._process.send(signal.SIGKILL)
                 await self._process.wait()
-        if self._errors is not None:
-            await self._errors
-            self._errors = None
+        if self._first:
+            # Where bubblewrap was killed, its child has become one of this process.
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._first, os.WNOHANG)
+        if self._errors >= 0:
+            os.close(self._errors)
+            self._errors = -1
         for held in self._held.values():
             _resolve(held.ended, signal.SIGKILL)
 
     def kill_now(self) -> None:
         """End bubblewrap, and with it the room; safe in a signal handler."""
-        for pid in (self._first, self._process.pid if self._process is not None else 0):
-            if pid and self._process is not None and self._process.returncode is None:
+        if self._process is not None and not self._process.over:
+            if self._first:
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(self._first, signal.SIGKILL)
+            self._process.send(signal.SIGKILL)
+
+
+def _needed(program: Path) -> int:
+    fd = in_memory(program)
+    if fd is None:
+        raise OSError(errno.ENOSYS, "this kernel makes no files in memory")
+    return fd
 
 
 def _payload(settings: str, spec: ExecSpec) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hemra.sandboxes.base import ExecSpec
+from hemra.sandboxes.child import Child
+from hemra.sandboxes.compiled import in_memory
 from hemra.sandboxes.pipes import open_terminal
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -19,7 +21,7 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 
 @dataclass(frozen=True)
 class Streams:
-    """Descriptors that become a program's own, or `asyncio.subprocess.DEVNULL`."""
+    """Descriptors that become a program's own, or `subprocess.DEVNULL`."""
 
     stdin: int
     stdout: int
@@ -57,7 +59,7 @@ class Starter(Protocol):
 class HeldProcess:
     """A launcher that is a child of this process."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Child) -> None:
         self._process = process
         self.pid = process.pid
 
@@ -67,9 +69,7 @@ class HeldProcess:
 
     def send(self, number: int) -> None:
         """See `Held.send`."""
-        if self._process.returncode is None:
-            with contextlib.suppress(OSError):
-                os.kill(self.pid, number)
+        self._process.send(number)
 
     async def wait(self) -> int:
         """See `Held.wait`."""
@@ -84,18 +84,21 @@ class HostStarter:
 
     async def start(self, settings: str, spec: ExecSpec, streams: Streams, fds: Mapping[str, int]) -> Held:
         """See `Starter.start`."""
-        words = ",".join([settings, *(f"{name}={fd}" for name, fd in fds.items())])
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", "-B", str(LAUNCHER), words, *spec.argv),
+        code = in_memory(LAUNCHER)
+        own = {} if code is None else {"code": code}
+        program = str(LAUNCHER) if code is None else f"/proc/self/fd/{code}"
+        words = ",".join([settings, *(f"{name}={fd}" for name, fd in {**fds, **own}.items())])
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", program, words, *spec.argv],
             stdin=streams.stdin,
             stdout=streams.stdout,
             stderr=streams.stderr,
             cwd=spec.cwd,
             env=spec.env,
-            pass_fds=(*fds.values(), *self._pass_fds),
+            pass_fds=(*fds.values(), *own.values(), *self._pass_fds),
             start_new_session=True,
         )
-        return HeldProcess(process)
+        return HeldProcess(Child(process))
 
     async def terminal(self, columns: int, rows: int) -> tuple[int, int]:
         """See `Starter.terminal`."""

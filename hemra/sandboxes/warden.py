@@ -1,10 +1,11 @@
 """Process 1 of a trial's own namespaces: starts launchers there when asked, and inherits orphans. Run by path.
 
-    python -I -S -B warden.py SOCKET LAUNCHER [PORT@ADDRESS …]
+    python -I -S -B FILE warden.py SOCKET LAUNCHER CODE [PORT@ADDRESS …]
 
-SOCKET is an inherited descriptor of a socket that keeps messages apart. At first this process makes a listening
-TCP socket for each address and says `ready`, with these sockets attached: whoever holds them can accept what
-connects to them in here, from outside. Then it is told, one message each:
+SOCKET is an inherited descriptor of a socket that keeps messages apart, LAUNCHER one of the compiled launcher, CODE
+one of this program, which is FILE; the name behind it is for who looks at processes. At first this process makes a
+listening TCP socket for each address and says `ready`, with these sockets attached: whoever holds them can accept
+what connects to them in here, from outside. Then it is told, one message each:
 
     run <id> <name>,<name>,…    attached: payload, stdin, stdout, stderr, and a descriptor for each name
     kill                        end every other process in here
@@ -20,12 +21,14 @@ arguments, its environment. The settings are completed by `<name>=<descriptor>`.
     killed <count>
     terminal <id>               attached: the controlling side, the programs' side; nothing where there is none
 
-When the socket is closed at the other end, this process ends, and with it the kernel ends everything in here.
+A launcher is this process's own fork: another start of Python would take it longer than most programs of a trial
+run. When the socket is closed at the other end, this process ends, and with it the kernel ends everything in here.
 It imports only what is built into Python: two trials a second are started for each core.
 """
 
 import _signal as signal  # type: ignore[import-not-found] # `signal` is the same with enums, for 5 ms more
 import _socket
+import marshal
 import os
 import select
 import sys
@@ -37,6 +40,7 @@ Ancillary = tuple[int, int, bytes]
 MOST_FDS = 64
 MESSAGE_BYTES = 65536
 FD_BYTES = 4
+HEAD_BYTES = 16  # of a compiled program, before its code
 PR_SET_DUMPABLE = 4
 
 
@@ -74,17 +78,48 @@ def out_of_reach() -> None:
         raise OSError("process 1 cannot be kept out of reach")
 
 
+class Launching:
+    """The program `launcher.py`, carried out in forks of this process."""
+
+    def __init__(self, fd: int) -> None:
+        compiled = os.pread(fd, os.fstat(fd).st_size, 0)
+        os.close(fd)
+        self.names: dict[str, object] = {"__name__": "launcher"}
+        exec(marshal.loads(compiled[HEAD_BYTES:]), self.names)
+
+    def fork(self, words: list[bytes], given: str, streams: list[int], closing: list[int]) -> int:
+        """Start a launcher in this folder. `words` are what a payload holds after the folder; `given` completes the
+        settings, and `closing` are descriptors that are none of its business. Returns its pid. OSError."""
+        count, settings, *rest = words
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                os.setsid()
+                for at, fd in enumerate(streams):
+                    os.dup2(fd, at)
+                for fd in closing:
+                    os.close(fd)
+                environment = dict(pair.split(b"=", 1) for pair in rest[int(count) :])
+                text = f"{settings.decode('ascii')},{given}"
+                self.names["carry_out"](text, rest[: int(count)], environment)  # type: ignore[operator]
+                status = 0
+            finally:
+                os._exit(status)  # whatever happens, this is no second warden
+        return pid
+
+
 class Warden:
     """Carries out what comes through the socket."""
 
-    def __init__(self, fd: int, launcher: str) -> None:
+    def __init__(self, fd: int) -> None:
         self.socket = _socket.socket(fileno=fd)
-        self.launcher = launcher
+        self.launching: Launching | None = None
         self.runs: dict[int, str] = {}
-        self.wake_fd, writing = os.pipe()
-        for end in (self.wake_fd, writing):
+        self.wake_fd, self.waking_fd = os.pipe()
+        for end in (self.wake_fd, self.waking_fd):
             os.set_blocking(end, False)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self.waking_fd, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def say(self, text: str, fds: tuple[int, ...] = ()) -> None:
@@ -142,34 +177,20 @@ class Warden:
 
     def run(self, number: str, names: list[str], fds: list[int]) -> None:
         """Start a launcher."""
-        with os.fdopen(os.dup(fds[0]), "rb") as file:
-            file.seek(0)
-            folder, count, settings, *words = file.read().split(b"\0")
-        argv, pairs = words[: int(count)], words[int(count) :]
-        kept = fds[4:]
-        given = ",".join(f"{name}={fd}" for name, fd in zip(names, kept, strict=True))
-        command: list[str | bytes] = [
-            *(sys.executable, "-I", "-S", "-B", self.launcher),
-            f"{settings.decode('ascii')},{given}",
-            *argv,
-        ]
-        environment = dict(pair.split(b"=", 1) for pair in pairs)
-        actions = [(os.POSIX_SPAWN_DUP2, fd, at) for at, fd in enumerate(fds[1:4])]
+        assert self.launching is not None
+        payload, streams, kept = fds[0], fds[1:4], fds[4:]
+        folder, *words = os.pread(payload, os.fstat(payload).st_size, 0).split(b"\0")
         try:
             os.chdir(folder)
         except OSError as error:
             self.say(f"failed {number} {error.errno}@{folder.hex()} {error.strerror}")
             return
+        given = ",".join(f"{name}={fd}" for name, fd in zip(names, kept, strict=True))
+        own = [self.socket.fileno(), self.wake_fd, self.waking_fd]
         try:
-            for fd in kept:
-                os.set_inheritable(fd, True)
-            pid = os.posix_spawn(
-                sys.executable, command, environment, file_actions=actions, setsid=True, setsigmask=(),
-                setsigdef=(signal.SIGCHLD, signal.SIGPIPE),
-            )  # fmt: skip
-        except (OSError, ValueError) as error:
-            text = getattr(error, "strerror", None) or str(error)
-            self.say(f"failed {number} {getattr(error, 'errno', 0) or 0}@ {text}")
+            pid = self.launching.fork(words, given, streams, [*own, payload, *streams])
+        except OSError as error:
+            self.say(f"failed {number} {error.errno}@ {error.strerror}")
             return
         self.runs[pid] = number
         self.say(f"started {number} {pid}")
@@ -205,18 +226,22 @@ class Warden:
 
 def main() -> None:
     """Be process 1."""
-    fd, launcher, *places = int(sys.argv[1]), *sys.argv[2:]
-    os.set_inheritable(fd, False)
+    fd, launcher, own, *_ = map(int, sys.argv[2:5])
+    os.close(own)
+    for inherited in (fd, launcher):
+        os.set_inheritable(inherited, False)
     out_of_reach()
-    warden = Warden(fd, launcher)
+    warden = Warden(fd)
     try:
-        listening = listeners(places)
+        listening = listeners(sys.argv[5:])
     except OSError as error:
         warden.say(f"failed 0 {error.errno}@ {error.strerror}")
         return
     warden.say("ready", tuple(each.fileno() for each in listening))
     for each in listening:
         each.close()
+    # Not before: whoever asked for this process is busy with its answer meanwhile.
+    warden.launching = Launching(launcher)
     warden.serve()
 
 

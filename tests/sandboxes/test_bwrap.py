@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -321,3 +322,75 @@ def test_a_trial_cannot_be_started_in_a_sandbox_that_was_not_made(tmp_path: Path
             await box.exec(spec, nothing, nothing, lambda _: None)
 
     asyncio.run(go())
+
+
+def test_namespaces_in_namespaces_are_had_where_they_are_asked_for(tmp_path: Path) -> None:
+    """A browser encloses its pages so, and refuses to start where it cannot; all others have no use for it."""
+
+    async def go(option: str | None) -> tuple[int | None, str]:
+        spec = SandboxSpec(
+            run=RUN, trial="1", try_no=1, limits=Limits(), root=tmp_path, network="none", option=option
+        )
+        box = BwrapSandbox(spec)
+        try:
+            await box.create()
+            ran = await run_in(box, ["unshare", "-Ur", "true"])
+            return ran.result.exit_code, box.enforcement()["user_namespaces"].status
+        finally:
+            await box.destroy()
+
+    assert BwrapSandbox.why_not("nested") is None
+    assert asyncio.run(go("nested")) == (0, "not enforced")
+    assert asyncio.run(go(None)) == (1, "enforced")
+
+
+def test_a_bubblewrap_that_cannot_forbid_them_is_used_and_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older ones have no such option: trials must still run, and the record must not say that it was held."""
+    real = shutil.which("bwrap")
+    fake = tmp_path / "bin" / "bwrap"
+    fake.parent.mkdir()
+    fake.write_text(
+        '#!/bin/sh\nfor word; do [ "$word" = -- ] && break\n'
+        "[ \"$word\" = --disable-userns ] && echo 'bwrap: Unknown option --disable-userns' >&2 && exit 1\n"
+        f'done\nexec {real} "$@"\n',
+        encoding="utf-8",
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    for name in ("why_not", "why_nested"):
+        monkeypatch.setattr(bwrap_check, name, getattr(bwrap_check, name).__wrapped__)
+
+    async def go() -> None:
+        box = sandboxed.sandbox(tmp_path)
+        await box.create()
+        ran = await run_in(box, ["true"])
+        claim = box.enforcement()["user_namespaces"]
+        await box.destroy()
+        assert ran.result.exit_code == 0
+        assert claim.status == "not enforced"
+        assert "older than 0.8" in (claim.by or "")
+
+    asyncio.run(go())
+
+
+def test_what_a_launcher_starts_has_nothing_of_its_makers(tmp_path: Path) -> None:
+    """A fork has all that its parent has open: one that hands that on lets the trial speak to the engine."""
+    code = """
+import os
+names = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+print(sorted(name.rpartition("/")[2] for name in names if os.path.lexists(name)))
+print(sorted(os.environ))
+"""
+
+    async def go() -> Ran:
+        box = sandboxed.sandbox(tmp_path)
+        await box.create()
+        ran = await run_in(box, python(code), env={"ONLY": "this"})
+        await box.destroy()
+        return ran
+
+    opened, names = asyncio.run(go()).stdout.decode().splitlines()
+    assert opened == "['0', '1', '2']"
+    assert "'ONLY'" in names

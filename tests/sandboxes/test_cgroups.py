@@ -59,9 +59,22 @@ def test_a_group_is_made_where_the_controllers_are_handed_down(
     monkeypatch.setattr(Path, "read_text", lambda path, *a, **k: files.get(str(path)) or real(path, *a, **k))
     found = hierarchies.find()
     assert found["memory"] == found["processes"] == Parent(2, tmp_path / "user.slice")
-    assert found["track"] == Parent(2, tmp_path / "user.slice" / "app.scope")
+    # Not in another group of the same tree, nearer though it is: to enter that is to leave the one with the limits.
+    assert found["track"] == Parent(2, tmp_path / "user.slice")
     assert "cpu" not in found
     assert (tmp_path / "user.slice" / "cgroup.subtree_control").read_text(encoding="ascii") == "memory pids"
+
+
+def test_without_limits_to_be_held_the_nearest_group_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes are found and ended in a group even where it can have no limits."""
+    unified(tmp_path, handed_down="")
+    text = f"31 30 0:27 / {tmp_path} rw - cgroup2 cgroup2 rw\n"
+    files = {"/proc/self/mountinfo": text, "/proc/self/cgroup": "0::/user.slice/app.scope\n"}
+    real = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda path, *a, **k: files.get(str(path)) or real(path, *a, **k))
+    assert hierarchies.find() == {"track": Parent(2, tmp_path / "user.slice" / "app.scope")}
 
 
 @pytest.fixture
@@ -103,6 +116,53 @@ def test_limits_of_version_2_are_written_and_read(plain_files: Path) -> None:
     fired = group.fired()
     assert fired is not None
     assert (fired.name, fired.measured) == ("memory_bytes", 70 << 20)
+
+
+@pytest.mark.parametrize(
+    ("version", "files"),
+    [(2, {"cpu.max": "50000 100000"}), (1, {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"})],
+)
+def test_processors_are_rationed_in_both_versions(
+    plain_files: Path, monkeypatch: pytest.MonkeyPatch, version: int, files: dict[str, str]
+) -> None:
+    """Another file, or another unit, would be a ration that nobody holds."""
+    monkeypatch.setattr(cgroups, "_usable", lambda: {"cpus": Parent(version, plain_files)})
+    group = Group("run.0001.1", Limits(cpus=0.5))
+    group.create()
+    assert {name: (group.folders["cpus"] / name).read_text(encoding="ascii") for name in files} == files
+    assert set(group.doors()) == {"enter0", "leave0"}
+    assert all(door.name == {1: "tasks", 2: "cgroup.procs"}[version] for door in group.doors().values())
+    without = Group("run.0002.1", Limits())
+    without.create()
+    assert (without.folders, without.uses) == (
+        {},
+        {"cpus"},
+    )  # what is not asked for costs nothing, and can be had
+
+
+def test_no_group_is_made_for_what_namespaces_do_already(
+    plain_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a tree of its own it would cost every trial the time to enter it; with the limits it costs nothing."""
+    apart = {"memory": Parent(2, plain_files), "track": Parent(2, plain_files / "other")}
+    monkeypatch.setattr(cgroups, "_usable", lambda: apart)
+    group = Group("run.0001.1", LIMITS, tracked=False)
+    group.create()
+    assert set(group.folders) == {"memory"}
+    monkeypatch.setattr(
+        cgroups, "_usable", lambda: dict.fromkeys(("memory", "track"), Parent(2, plain_files))
+    )
+    group = Group("run.0002.1", LIMITS, tracked=False)
+    group.create()
+    assert set(group.folders) == {"memory", "track"}
+
+
+def test_a_group_that_is_being_ended_gets_no_more_processes(plain_files: Path) -> None:
+    """A fork bomb would stay ahead of whoever ends its processes one by one."""
+    group = Group("run.0001.1", LIMITS)
+    group.create()
+    group.kill_now()
+    assert (group.folders["processes"] / "pids.max").read_text(encoding="ascii") == "0"
 
 
 @pytest.mark.skipif(not usable(), reason="needs control groups that this user may make")

@@ -270,9 +270,10 @@ def test_cancelling_ends_the_program_first(tmp_path: Path) -> None:
         try:
             ran = Ran()
             work = asyncio.ensure_future(
-                run_in(box, shell("trap 'echo bye > bye; exit' TERM; sleep 600 & wait"), ran)
+                run_in(box, shell("trap 'echo bye > bye; exit' TERM; echo set; sleep 600 & wait"), ran)
             )
-            await ran.started.wait()
+            while not ran.stdout:  # until then it has not even set its trap
+                await asyncio.sleep(0.01)
             work.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await work

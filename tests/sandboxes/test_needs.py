@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harnesses.base import Needs
-from hemra.engine.place import network_of, shown
+from hemra.engine.network import network_of
+from hemra.engine.place import shown
 from hemra.sandboxes import needs
 from hemra.sandboxes.mounts import View
 from tests.hemra.engine_driver import make_task

@@ -14,14 +14,14 @@ from tests.sandboxes.escape.prison import RUN, Prison
 ISOLATING = ("bwrap", "docker")
 
 
-def _ref(kind: str, request: pytest.FixtureRequest) -> str:
+def sandbox_ref(kind: str, request: pytest.FixtureRequest) -> str:
     """The sandbox to ask for; skips by name where it cannot be had."""
     if kind == "docker":
         request.getfixturevalue("docker_engine")
         from tools.engine.engine import IMAGE
 
         return f"docker:{IMAGE}"
-    if shutil.which("bwrap") is None:
+    if kind == "bwrap" and shutil.which("bwrap") is None:
         pytest.skip("needs bwrap, which is not installed")
     return kind
 
@@ -29,7 +29,7 @@ def _ref(kind: str, request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=ISOLATING)
 def prison(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Prison]:
     """A sandbox, and things that its trials must not get at. At the end they are as they were."""
-    made = Prison(_ref(request.param, request), tmp_path)
+    made = Prison(sandbox_ref(request.param, request), tmp_path)
     made.build()
     before = machine.state(RUN, made.scratch)
     yield made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventlog.schemas.runs import Limits
+from hemra.sandboxes.cgroups import usable
 from tests.sandboxes import machine
 from tests.sandboxes.escape.prison import Prison
 
@@ -81,6 +82,22 @@ def test_a_file_past_its_limit_is_held(prison: Prison) -> None:
     code = "open('big', 'wb').write(b'x' * (8 << 20))"
     out = prison.attempt(code, limits=Limits(file_bytes=1 * MIB, wall_seconds=20))
     assert "file_size_limit" in out.result.flags or (out.result.exit_code or 0) != 0
+
+
+def test_processors_are_rationed_over_all_processes(prison: Prison) -> None:
+    """One trial that computes on every processor would make all the others slower, and their times worth nothing."""
+    if prison.ref == "bwrap" and "cpus" not in usable():
+        pytest.skip("needs control groups that ration CPU time")
+    code = """
+children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+time.sleep(1.5)
+for child in children: child.kill(); child.wait()
+"""
+    out = prison.attempt(code, limits=Limits(cpus=0.3, wall_seconds=30))
+    assert (out.result.exit_code, out.result.limit) == (0, None)  # slowed down, not ended
+    assert out.result.cpu_ns is not None
+    # The first 0.1 s may bring as much as two rations.
+    assert out.result.cpu_ns / out.result.duration_ns < 0.45
 
 
 def test_cpu_time_is_counted_over_all_processes(prison: Prison) -> None:
