@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: demo test check bench torture docs format lock setup clean distclean
+.PHONY: demo test check agents bench torture docs format lock setup clean distclean
 
 demo: $(READY)            ## the bundled suite, two harnesses, from pinning to a second store
 	sh tools/demo.sh
@@ -20,6 +20,9 @@ check: $(READY)           ## lint, format, types, import directions, house rules
 
 bench: $(READY)           ## the benchmarks of docs/benchmarks.md
 	$(PY) -m tools.bench $(ARGS)
+
+agents: $(READY)          ## the real agents that tests run, where they can be had
+	$(PY) -m tools.install_agents $(ARGS)
 
 torture: $(READY)         ## the long tests
 	$(PY) -m pytest -m torture $(ARGS)

@@ -19,6 +19,7 @@ from projections.figures import COVERAGE_LIMIT
 from projections.pairing import Pairing, SideTask, pair, side_tasks
 from projections.query import resolve_run
 from projections.repaired import warning
+from projections.spending import columns, cost_comparable, spending
 
 SCHEMA = "hemra.compare/1"
 #: Below this share of paired tasks a comparison says little about the whole.
@@ -61,22 +62,23 @@ def comparison(a: Side, b: Side) -> Row:
     pairing = pair(side_tasks(a.trials, a.harness), side_tasks(b.trials, b.harness))
     differing = conditions.differences(a.report, a.harness, b.report, b.harness, pairing.matched)
     blocking = _blocking(a, b, pairing)
+    left, right = _side(a, pairing.matched, 0), _side(b, pairing.matched, 1)
     return {
         "schema": SCHEMA,
-        "a": _side(a, pairing.matched, 0),
-        "b": _side(b, pairing.matched, 1),
+        "a": left,
+        "b": right,
         "like_for_like": not differing,
         "conditions": differing,
         "counts": {
             "matched": len(pairing.matched), "only_a": len(pairing.only_a), "only_b": len(pairing.only_b),
             "unpaired": len(pairing.unpaired), "union": pairing.union,
         },
-        "result": _result(pairing.matched, withheld=bool(blocking)),
+        "result": _result(pairing.matched, withheld=bool(blocking)) | {"cost": _cost_difference(left, right)},
         "tasks": [_task(x, y) for x, y in pairing.matched],
         "only_a": pairing.only_a,
         "only_b": pairing.only_b,
         "unpaired": pairing.unpaired,
-        "warnings": _repaired(a, b) + blocking + _missingness(a, b),
+        "warnings": _repaired(a, b) + blocking + _missingness(a, b) + _replayed(left, right),
     }  # fmt: skip
 
 
@@ -130,8 +132,6 @@ def _side(side: Side, matched: Pairs, index: int) -> Row:
     """What is known of one side: identity, coverage over all its tasks, and cost over the matched ones."""
     own, report = side.figures, side.report
     trials = [t for p in matched for t in p[index].trials]
-    costs = [t["cost_usd"] for t in trials if t["cost_usd"] is not None]
-    unknown = sum(t["tries"] > 0 and t["cost_usd"] is None for t in trials)
     times = [t["agent_ns"] for t in trials if t["agent_ns"] is not None]
     return {
         "run": report["run"],
@@ -148,18 +148,35 @@ def _side(side: Side, matched: Pairs, index: int) -> Row:
         "coverage": own["coverage"],
         "strict": own["strict"],
         "scored_only": own["scored_only"],
-        "matched": {
-            "agent_median_ns": median(times) if times else None,
-            "cost": {
-                "usd": math.fsum(costs) if costs else None, "known": len(costs), "unknown": unknown,
-                "lower_bound": bool(costs) and (unknown > 0 or any(t["cost_partial"] for t in trials)),
-            },
-        },
-    }  # fmt: skip
+        "prices": report["prices"],
+        "cassette": report["cassette"],
+        "matched": {"agent_median_ns": median(times) if times else None, **spending(trials)},
+    }
+
+
+def _cost_difference(a: Row, b: Row) -> Row:
+    """What A cost more than B on the matched tasks; withheld, with the reason, where either is not known whole."""
+    left, right = a["matched"], b["matched"]
+    withheld = cost_comparable(left, right)
+    return {
+        "usd": None if withheld else left["cost"]["usd"] - right["cost"]["usd"],
+        "withheld": withheld,
+    }
+
+
+def _replayed(a: Row, b: Row) -> list[str]:
+    """Sides whose model's answers were recorded before: they are no second sample."""
+    return [
+        f"{label}: {side['matched']['replayed']['trials']} trials were answered by a cassette: nothing was spent on "
+        "them, and their model's words and times are those of the recorded run."
+        for label, side in (("A", a), ("B", b))
+        if side["matched"]["replayed"]["trials"]
+    ]
 
 
 def _task(a: SideTask, b: SideTask) -> Row:
-    return {"task": a.task, "a": a.figures(), "b": b.figures(), "difference": _difference(a, b)}
+    left, right = (side.figures() | {"spent": columns(side.trials)} for side in (a, b))
+    return {"task": a.task, "a": left, "b": right, "difference": _difference(a, b)}
 
 
 def _difference(a: SideTask, b: SideTask) -> float:

@@ -39,12 +39,26 @@ def _conditions(report: Row, harness: str) -> Row:
         "model": own["model"],
     }
     conditions.update({name: report[name] for name in _HEADER})
+    conditions["prices"] = _prices(report["prices"])
+    conditions["answered by cassette"] = _cassette(report["cassette"])
     for group in ("hemra", "host"):
         told = report[group] or {}
         conditions.update(_flat(group, {k: v for k, v in told.items() if k not in _NO_CONDITION}))
     held = {(e["name"], e["status"]) for e in report["not_enforced"]}
     conditions["not enforced"] = ", ".join(sorted(name for name, status in held if status == "not enforced"))
     return conditions
+
+
+def _prices(table: Row | None) -> str | None:
+    """A price table by name, date and the beginning of its digest: an edited one is another."""
+    return f"{table['name']} ({table['date']}), {table['digest'][:19]}" if table else None
+
+
+def _cassette(cassette: Row | None) -> str | None:
+    """The recorded run, or the trial of it, that answered in the models' place."""
+    if not cassette:
+        return None
+    return f"{cassette['run']}/{cassette['trial']}" if cassette.get("trial") else str(cassette["run"])
 
 
 def _flat(prefix: str, value: Any) -> Row:

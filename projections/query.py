@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from eventlog.errors import LogError
+from eventlog.errors import DamageError, LogError
 from eventlog.escape import unescape
 from eventlog.reader import read
 from eventlog.store import CATALOG, Store
@@ -29,7 +30,9 @@ def resolve_run(store: Store, reference: str) -> str:
         return found[0]
     if found:
         raise RunNotFound(f"{reference!r} fits several runs: {', '.join(sorted(found))}")
-    raise RunNotFound(f"no run {reference!r} in {store.path}; `hemra runs` lists them")
+    nameless = [run for run in runs if _plan(store, run) is None]
+    doubt = f"; the plan, and so the name, of {', '.join(nameless[:5])} cannot be read" if nameless else ""
+    raise RunNotFound(f"no run {reference!r} in {store.path}; `hemra runs` lists them{doubt}")
 
 
 def runs_named(store: Store, name: str) -> list[str]:
@@ -42,12 +45,25 @@ def name_of(store: Store, run: str) -> str | None:
 
     Only the beginning of the log is read: a run is found by its name whatever became of the rest.
     """
+    plan = _plan(store, run)
+    if plan is None:
+        # What was reported of it before it was damaged may still be there.
+        with contextlib.suppress(ProjectionError, LogError, OSError):
+            plan = cache.load(store, run).report
+    name = None if plan is None else plan.get("name")
+    return name if isinstance(name, str) else None
+
+
+def _plan(store: Store, run: str) -> Row | None:
+    """What `run.planned` says; {} where no plan was recorded, None where damage may have taken it."""
+    damage: list[DamageError] = []
     try:
-        planned = next(read(store, run, types=("run.planned",), on_damage=lambda _: None), None)
+        planned = next(read(store, run, types=("run.planned",), on_damage=damage.append), None)
     except (LogError, OSError):
         return None
-    name = None if planned is None else planned.data.get("name")
-    return name if isinstance(name, str) else None
+    if planned is None:
+        return None if damage else {}
+    return planned.data
 
 
 def _runs(store: Store) -> list[str]:
@@ -105,6 +121,20 @@ def show(store: Store, run: str) -> Row:
         for h in report["harnesses"]
     ]
     return {"schema": "hemra.run/1", **header, "harnesses": harnesses, "trials": built.trials}
+
+
+def show_trial(store: Store, run: str, trial: str) -> Row | None:
+    """One trial with every call of its try that counts (columns: tables/model_calls.sql); None without such a trial."""
+    row = next((t for t in trials(store, run) if t["trial"] == trial), None)
+    if row is None:
+        return None
+    calls = table(store, run, "model_calls", trial=trial) if row["first_seq"] is not None else []
+    return {
+        "schema": "hemra.trial/1",
+        "run": run,
+        "trial": row,
+        "calls": [call for call in calls if call["first_seq"] == row["first_seq"]],
+    }
 
 
 def table(store: Store, run: str, name: str, *, trial: str | None = None) -> list[Row]:

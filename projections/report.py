@@ -15,6 +15,7 @@ from projections import words
 from projections.figures import COVERAGE_LIMIT, TaskResult, pass_k, scores
 from projections.repaired import repaired
 from projections.repaired import warning as repair_warning
+from projections.spending import spending
 from projections.sql import rows
 
 if TYPE_CHECKING:
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "hemra.report/1"
 #: The tables a report is made of.
-TABLES = ("run", "trials", "tries", "enforcement", "notes", "repairs", "harness", "task_harness")
+TABLES = (
+    "run", "trials", "tries", "usage", "enforcement", "notes", "repairs", "harness", "task_harness",
+)  # fmt: skip
 
 Row = dict[str, Any]
+
+#: So many models without a price are named in a warning.
+MAX_NAMED = 3
 
 
 def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row:
@@ -37,7 +43,8 @@ def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row
         "SELECT t.harness, x.* FROM tries AS x JOIN trials AS t USING (trial) ORDER BY x.first_seq",
     )
     last = rows(connection, "SELECT last FROM snapshot")[0]["last"]
-    parts = [_harness(h, run, trials, cells, tries) for h in harnesses]
+    unpriced = _unpriced_models(connection)
+    parts = [_harness(h, run, trials, cells, tries, unpriced[h["harness"]]) for h in harnesses]
     scored = sum(t["scored"] for t in trials)
     report = {
         "schema": SCHEMA,
@@ -81,12 +88,32 @@ def _header(run: Row, last: int) -> Row:
         "retries": run["retries"],
         "seed": run["seed"],
         "limits": run["limits"],
+        "prices": run["prices"],
+        "cassette": run["cassette"],
+        "record_cassette": run["record_cassette"],
         "hemra": run["hemra"],
         "host": run["host"],
     }  # fmt: skip
 
 
-def _harness(h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[Row]) -> Row:
+def _unpriced_models(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Models without a price whose calls may have cost something, by harness; sorted."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT t.harness, coalesce(u.model, c.asked_model) AS model FROM usage AS u "
+        "JOIN model_calls AS c ON c.answered_seq = u.seq JOIN tries AS x ON x.first_seq = u.first_seq "
+        "JOIN trials AS t ON t.trial = u.trial WHERE u.unpriced AND x.latest ORDER BY ALL",
+    )
+    models: dict[str, list[str]] = defaultdict(list)
+    for row in found:
+        if row["model"] is not None:
+            models[row["harness"]].append(row["model"])
+    return models
+
+
+def _harness(
+    h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[Row], unpriced: list[str]
+) -> Row:
     name = h["harness"]
     own = [t for t in trials if t["harness"] == name]
     tasks = [
@@ -98,6 +125,7 @@ def _harness(h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[
     for trial in own:
         if trial["scored"]:
             rewards[trial["task"]].append(trial["reward"])
+    spent = spending(own)
     return {
         "name": name,
         "kind": h["kind"],
@@ -116,13 +144,9 @@ def _harness(h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[
         "pass_k": pass_k(tasks, run["attempts"]),
         "partition": _partition(own),
         "outcomes": _outcomes(own),
-        "tokens": {kind: _sum(h, kind) for kind in _TOKENS},
-        "cost": {
-            "usd": h["cost_usd"],
-            "known": h["cost_known"],
-            "unknown": h["cost_unknown"],
-            "lower_bound": h["cost_usd"] is not None and bool(h["cost_unknown"] or h["cost_partial"]),
-        },
+        "served": h["served"],
+        **spent,
+        "cost": spent["cost"] | {"unpriced_models": unpriced},
         "agent_ns": {
             "median": h["agent_median_ns"], "p90": h["agent_p90_ns"], "measured": h["agent_measured"],
         },
@@ -140,16 +164,6 @@ def _retries(h: Row, superseded: list[Row]) -> Row:
         "duration_ns": h["retried_ns"],
         "cost_usd": h["retried_cost_usd"],
     }
-
-
-_TOKENS = ("input", "cache_read", "output", "reasoning")
-
-
-def _sum(h: Row, kind: str) -> Row:
-    """A sum of tokens with how many started trials it knows of; null when it knows of none."""
-    total, unknown = h[kind], max(0, h["started"] - h[f"{kind}_known"])
-    lower = total is not None and bool(unknown or h["usage_partial"])
-    return {"sum": total, "known": h[f"{kind}_known"], "unknown": unknown, "lower_bound": lower}
 
 
 def _partition(trials: Sequence[Row]) -> list[Row]:
@@ -206,10 +220,20 @@ def _grid(cells: list[Row], trials: list[Row]) -> list[Row]:
                 "mean": cell["mean"],
                 "results": {p["result"]: p["count"] for p in _partition(own)},
                 "agent_median_ns": cell["agent_median_ns"],
+                "turn_calls": cell["turn_calls"],
+                "side_calls": cell["side_calls"],
+                "failed_calls": cell["failed_calls"],
                 "input_tokens": cell["input"],
+                "cache_read_tokens": cell["cache_read"],
                 "output_tokens": cell["output"],
+                "reasoning_tokens": cell["reasoning"],
                 "cost_usd": cell["cost_usd"],
+                "told_usd": cell["told_usd"],
+                "computed_usd": cell["priced_usd"],
                 "cost_unknown": cell["cost_unknown"],
+                "replayed_calls": cell["replayed_calls"],
+                "model_median_ns": cell["model_median_ns"],
+                "first_token_median_ns": cell["first_token_median_ns"],
             }
         )
     return list(grid.values())
@@ -276,6 +300,26 @@ def _retry_causes(outcomes: dict[str, int]) -> str:
     return f"{tries} {'try was' if tries == 1 else 'tries were'} run again ({causes})"
 
 
+def _spending_warnings(h: Row, report: Row) -> list[str]:
+    """What a reader must know of a harness's calls: answers of a cassette, models without a price."""
+    out = []
+    if replayed := h["replayed"]["trials"]:
+        source = report["cassette"] or {}
+        named = f" {source['run']}" + (f"/{source['trial']}" if source.get("trial") else "") if source else ""
+        out.append(
+            f"{h['name']}: {replayed} of {h['planned']} trials were answered by cassette{named}: nothing was spent "
+            "on their replayed calls, and their times are no model's."
+        )
+    if models := h["cost"]["unpriced_models"]:
+        table = report["prices"]
+        where = f"{table['name']} ({table['date']})" if table else "a price table"
+        named = ", ".join(models[:MAX_NAMED]) + (
+            f" and {len(models) - MAX_NAMED} more" if len(models) > MAX_NAMED else ""
+        )
+        out.append(f"{h['name']}: its cost is not whole; {where} does not price every call of {named}.")
+    return out
+
+
 def _warnings(report: Row, notes: list[Row], too_new: list[str]) -> list[str]:
     """What a reader must know before using the figures, one sentence each."""
     out = repair_warning(report["repaired"])
@@ -289,6 +333,7 @@ def _warnings(report: Row, notes: list[Row], too_new: list[str]) -> list[str]:
             )
         if retried := _retry_causes(h["retries"]["outcomes"]):
             out.append(f"{h['name']}: {retried}; retries can shift scores.")
+        out += _spending_warnings(h, report)
     if len({h["coverage"] for h in report["harnesses"]}) > 1:
         out.append("The harnesses lack different shares of their scores: scored-only figures are biased.")
     codes: dict[tuple[str, str], list[Row]] = defaultdict(list)

@@ -49,6 +49,12 @@ LEGEND = {
     "pass@k": "chance that one or more of k attempts pass; mean over tasks with at least k scored attempts",
     "pass^k": "chance that all of k attempts pass; same tasks",
     "agent time": "wall time of the harness process by the monotonic clock: median and 90th percentile",
+    "model wait": "time during which a call of a model was open: median over the trials",
+    "first token": "from a request to the first token of its answer: median over the trials' own medians",
+    "calls": "turns of the conversation with the model; side: other calls, such as for a title; failed: of both, those "
+    "without a whole answer, whose tokens are not counted",
+    "tokens": "cached ones are part of those in, reasoning is part of those out",
+    "cost": "told by the provider or the harness where it is, else computed by the price table",
     "—": "not known (never 0); a + after a sum marks a lower bound: some of it is not known",
 }
 

@@ -1,5 +1,6 @@
 """Writes docs/commands.md (from click), docs/events.md (from the event schemas), docs/task.schema.json (from the
-structs that read task.yaml) and docs/suite.md (from the bundled tasks); --check only compares.
+structs that read task.yaml), docs/harness-protocol.schema.json (from the code of the harness protocol) and
+docs/suite.md (from the bundled tasks); --check only compares.
 
 The code is the one source: what these pages say is what the program does.
 """
@@ -17,6 +18,7 @@ import click
 import msgspec
 
 from eventlog.schemas import SCHEMAS, EventData
+from harnesses.protocol_schema import protocol_schema
 from hemra.cli.lazy import Command
 from hemra.cli.main import cli
 from hemra.cli.table import SECTIONS
@@ -177,10 +179,16 @@ def schema_page() -> str:
     return json.dumps(task_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def protocol_page() -> str:
+    """The harness protocol as a JSON Schema."""
+    return json.dumps(protocol_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/commands.md": commands_page,
     "docs/events.md": events_page,
     "docs/task.schema.json": schema_page,
+    "docs/harness-protocol.schema.json": protocol_page,
     "docs/suite.md": suite_page,
 }
 

@@ -226,7 +226,9 @@ _OPTIONAL = {
     "zstd": "to read segments without hemra: zstd -dc FILE | jq",
     "jq": "to pick from --json output",
     "git": "to record the revision of a checkout",
-    "tmux": "for terminal harnesses in a later version",
+    "tmux": "to watch and attach to the terminal of agents that work in one",
+    "node": "for agents that npm installs (an agent that needs a newer one gets its own)",
+    "npm": "to install agents that come from npm: hemra harness install",
 }
 
 

@@ -49,6 +49,7 @@ def load(ref: str) -> Dataset:
 def one_task(dataset: Dataset, task_id: str) -> Task:
     """The task with this id, or this last component. Raises NotFound."""
     from hemra.cli.lazy import nearest
+    from hemra.datasets.load import listing
     from hemra.errors import NotFound
 
     exact = [t for t in dataset.tasks if t.id == task_id]
@@ -58,4 +59,4 @@ def one_task(dataset: Dataset, task_id: str) -> Task:
     if found:
         raise NotFound(f"{task_id!r} fits several tasks: {', '.join(t.id for t in found)}")
     guess = nearest(task_id, [t.id for t in dataset.tasks])
-    raise NotFound(f"no task {task_id!r} in dataset {dataset.name!r}.{guess} `hemra task list` shows them")
+    raise NotFound(f"no task {task_id!r} in dataset {dataset.name!r}.{guess} {listing(dataset)} shows them")

@@ -30,6 +30,7 @@ class Settings:
         """--store, else HEMRA_STORE, else the platform's user data folder."""
         given = self.store or os.environ.get("HEMRA_STORE")
         if given:
+            _check_store(given)
             return Path(given).expanduser().absolute()
         import platformdirs
 
@@ -44,8 +45,21 @@ def settings() -> Settings:
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Store an option that may stand before or after the command's name; the last one given wins."""
     kept = ctx.ensure_object(Settings)
+    if param.name == "store" and value is not None:
+        _check_store(value)
     if value not in (None, False, 0) and param.name is not None:
         setattr(kept, param.name, value)
+
+
+def _check_store(given: str) -> None:
+    """Refuse (UsageError) at once what can be no store: nothing later has to guess what was meant."""
+    from hemra.errors import UsageError
+
+    if not given:
+        raise UsageError("--store is empty: name a folder, or leave --store out")
+    path = Path(given).expanduser()
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file; a store is a folder: --store or HEMRA_STORE names one")
 
 
 def _no_colour(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -21,6 +21,7 @@ COLOURS = {
     "score": "green",
     "tool": "yellow",
     "message": "blue",
+    "model": "blue",
     "note": "magenta",
 }
 
@@ -93,6 +94,22 @@ def _run_finished(d: Data) -> str:
     return f"{many(d['trials'], 'trial')}, {d['scored']} scored: {outcomes}, {duration(d['duration_ns'])}"
 
 
+def _requested(d: Data) -> str:
+    beside = f", {plain(d['auxiliary'])}" if d.get("auxiliary") else ""
+    again = f", again {plain(d['retry_of'])}" if d.get("retry_of") else ""
+    what = "" if d.get("messages") is None else f", {d['messages']} messages ({len(d['added'])} new)"
+    return f"{plain(d.get('call'))} {plain(d['model'])}{what}{beside}{again}"
+
+
+def _responded(d: Data) -> str:
+    usage = d.get("usage") or {}
+    tokens = f"{quantity(usage.get('input_tokens'))} in, {quantity(usage.get('output_tokens'))} out"
+    how = " ".join(
+        plain(d.get(name)) for name in ("status", "ended", "finish_reason") if d.get(name) is not None
+    )
+    return f"{plain(d.get('call'))} {plain(d['model'])} {how}: {tokens}, {duration(d.get('duration_ns'))}"
+
+
 _OK: dict[bool | None, str] = {True: "ok", False: "failed", None: UNKNOWN}
 _RULES: dict[str, Callable[[Data], str]] = {
     "run.planned": _planned,
@@ -114,6 +131,8 @@ _RULES: dict[str, Callable[[Data], str]] = {
     "harness.started": lambda d: _text(" ".join(map(str, d["argv"]))),
     "harness.exited": lambda d: f"{_exit(d)}, {duration(d['duration_ns'])}",
     "message.recorded": lambda d: f"{d['role']}{' (final)' if d.get('final') else ''}: {_text(d['text'])}",
+    "model.requested": _requested,
+    "model.responded": _responded,
     "tool.called": lambda d: f"{plain(d['name'])} {_text(d['arguments'])}",
     "tool.returned": lambda d: f"{plain(d['name'])} {_OK[d['ok']]}: {_text(d['result'])}",
     "terminal.output": lambda d: f"{d['stream']} +{d['offset']}: {_text(d['data'])}",

@@ -9,7 +9,7 @@ from hemra.errors import HemraError, NotFound, UsageError
 
 def exit_code_of(error: Exception) -> int:
     """The documented exit code for an error; 1 for whatever is not foreseen."""
-    from eventlog.errors import BadFilter, StreamNotFound
+    from eventlog.errors import BadFilter, NotABundle, StreamNotFound
     from harnesses.errors import HarnessFileError, HarnessNotFound
     from projections.errors import BadComparison, NoSuchHarness, RunNotFound
 
@@ -17,7 +17,7 @@ def exit_code_of(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, StreamNotFound | RunNotFound | HarnessNotFound | NoSuchHarness):
         return NotFound.exit_code
-    if isinstance(error, BadFilter | BadComparison | HarnessFileError):
+    if isinstance(error, BadFilter | BadComparison | HarnessFileError | NotABundle):
         return UsageError.exit_code
     return HemraError.exit_code
 
@@ -31,10 +31,22 @@ def is_foreseen(error: Exception) -> bool:
     return isinstance(error, HemraError | LogError | HarnessError | ProjectionError)
 
 
+def _remedy(error: Exception) -> str:
+    """What helps against damage in a stream; the error itself knows the file and no command."""
+    from eventlog.errors import DamageError
+
+    if not isinstance(error, DamageError):
+        return ""
+    folder = error.path if error.path.parent.name == "log" else error.path.parent
+    if folder.parent.name != "log":
+        return ""
+    return f"; `hemra log repair {folder.name}` copies what is left"
+
+
 def line_of(error: Exception) -> str:
     """The one line (or the list of problems) that a user can act on."""
     if is_foreseen(error):
-        return str(error)
+        return str(error) + _remedy(error)
     if isinstance(error, OSError) and error.errno is not None:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return f"{where}{error.strerror}"

@@ -101,6 +101,8 @@ def _looked_at(store: Store, name: str) -> Any:
 
 
 def _word(state: Any) -> str:
+    if state.copy_of is not None:
+        return f"copy of {state.copy_of}"
     return "live" if state.live else "finished" if state.finished else "at rest"
 
 

@@ -196,7 +196,10 @@ def _meant(listed: list[Listed], reference: str, address: str) -> str:
             f"{reference!r} is the beginning of several runs at {address}: {', '.join(found[:5])}"
         )
     if not found:
-        raise NotFound(f"no run {reference!r} at {address}; it has {', '.join(names[-5:]) or 'none'}")
+        raise NotFound(
+            f"no run {reference!r} at {address}; it has {', '.join(names[-5:]) or 'none'} (a server tells ids and "
+            "no names)"
+        )
     return found[0]
 
 

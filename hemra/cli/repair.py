@@ -88,14 +88,23 @@ def _tell(report: RepairReport, dry_run: bool) -> None:
 
 
 def _conclude(report: RepairReport, dry_run: bool) -> None:
+    from eventlog.store import CATALOG
     from hemra.reports.numbers import many
 
     kept = f"{report.kept} of {many(report.last, 'event')} and {many(report.blobs, 'blob')}"
     if dry_run:
-        say(f"{report.stream}: {kept} are left; `hemra log repair {report.stream}` copies them")
+        remedy = (
+            f"`hemra log repair {report.stream}` copies them" if report.kept else "there is nothing to copy"
+        )
+        say(f"{report.stream}: {kept} are left; {remedy}")
         return
     say(f"{report.stream}: {kept} are in the copy, {many(report.lost, 'event')} and "
         f"{many(len(report.lost_blobs), 'blob')} are not")  # fmt: skip
+    if report.stream == CATALOG:
+        note(
+            f"the copy is {report.target}/log/{CATALOG}: put it in the place of {report.source}/log/{CATALOG}"
+        )
+        return
     note(f"the copy is in {report.target}: `hemra report {report.stream} --store {report.target}`")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,19 @@ import click
 from click.core import ParameterSource
 
 from hemra.cli.chosen import selectors, traits_options
-from hemra.cli.context import common_options, end_with, note, open_store, settings, there_is_a_store
+from hemra.cli.context import (
+    common_options,
+    end_with,
+    note,
+    open_store,
+    resolve_run,
+    settings,
+    there_is_a_store,
+)
 from hemra.cli.lazy import Command
 from hemra.cli.names import check_name, check_unused
 from hemra.cli.output import print_facts, print_json, say, show_page
-from hemra.cli.sizes import Length, Share, Size
+from hemra.cli.sizes import Length, NamedLimit, Share, Size
 
 if TYPE_CHECKING:
     from eventlog.store import Store
@@ -66,6 +74,11 @@ class Asked:
     show_default=True,
     help="Where trials run: auto (bwrap where it works, else host), host, bwrap, docker[:IMAGE], …",
 )
+@click.option(
+    "--network",
+    type=click.Choice(["none", "gateway", "full"]),
+    help="What trials can reach (default: as harness and task ask): nothing, the model and the task's services, all.",
+)
 @click.option("--name", metavar="NAME", help="A name for the run, to be used in place of its id.")
 @click.option(
     "--seed", type=int, default=0, metavar="N", show_default=True, help="Seed of the values that tasks draw."
@@ -81,6 +94,26 @@ class Asked:
 @click.option("--timeout", type=Length(), help="Wall time of a trial (default: the task's own).")
 @click.option("--output-limit", type=Size(), help="Output of a trial (default: the task's own).")
 @click.option("--memory-limit", type=Size(), help="Memory of a trial (default: the task's own).")
+@click.option(
+    "--limit",
+    "limits",
+    type=NamedLimit(),
+    multiple=True,
+    metavar="NAME=N",
+    help="Any limit of a trial (repeatable): turns, calls, tokens, input_tokens, output_tokens, cost_usd, …",
+)
+@click.option("--prices", metavar="FILE", help="Price table (default: your own, else the bundled one).")
+@click.option(
+    "--record-cassette", is_flag=True, help="Keep what models answer, so that the run can be a cassette."
+)
+@click.option(
+    "--cassette", metavar="RUN[/TRIAL]", help="Answer from a recorded run in the models' place, for nothing."
+)
+@click.option(
+    "--cassette-miss",
+    type=click.Choice(["error", "upstream"]),
+    help="What was not recorded: is refused (default), or asks the model.",
+)
 @click.option("--fail-under", type=Share(), help="Exit code 10 when a harness's strict score is below this.")
 @click.option(
     "-d", "--detach", is_flag=True, help="Leave it running and return; `hemra tail RUN -f` follows it."
@@ -142,14 +175,20 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
         )
     if flags["name"] is not None:
         check_name(flags["name"])
-    limits = Limits(
-        wall_seconds=flags["timeout"], output_bytes=flags["output_limit"], memory_bytes=flags["memory_limit"]
-    )
+    named = {
+        "wall_seconds": flags["timeout"],
+        "output_bytes": flags["output_limit"],
+        "memory_bytes": flags["memory_limit"],
+    }
+    own = {name: value for name, value in named.items() if value is not None}
+    limits = Limits(**own | dict(flags["limits"]))
     request = RunRequest(
         dataset=flags["dataset"], harnesses=list(flags["harness"]),
         tasks=selectors(flags["task"], flags["tag"], flags["difficulty"]),
         attempts=flags["attempts"], jobs=flags["jobs"], sandbox=flags["sandbox"], name=flags["name"],
-        seed=flags["seed"], retries=flags["retries"], limits=limits,
+        network=flags["network"], seed=flags["seed"], retries=flags["retries"], limits=limits,
+        record_cassette=flags["record_cassette"], cassette=flags["cassette"],
+        cassette_miss=flags["cassette_miss"], prices=flags["prices"],
     )  # fmt: skip
     return Asked(request, flags["detach"], flags["dry_run"], flags["as_json"], flags["fail_under"])
 
@@ -157,13 +196,17 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
 def _plan(request: RunRequest) -> Plan:
     """A checked plan, its warnings told. Where there is no store yet, an empty one elsewhere stands in."""
     from eventlog.store import Store
-    from hemra.engine.place import with_whole_network
+    from hemra.engine.network import with_whole_network
     from hemra.engine.plan import make_plan
 
     with tempfile.TemporaryDirectory(prefix="hemra-plan-") as folder:
-        store = open_store() if there_is_a_store() else Store.open(Path(folder), create=True)
+        known = there_is_a_store() or request.cassette is not None  # a recorded run is in a store or nowhere
+        store = open_store() if known else Store.open(Path(folder), create=True)
         if request.name is not None:
             check_unused(store, request.name)
+        if request.cassette is not None:
+            run, slash, trial = request.cassette.partition("/")
+            request = replace(request, cassette=resolve_run(store, run) + slash + trial)
         plan = make_plan(store, request)
     if plan.request.sandbox != request.sandbox:
         note(f"sandbox: {plan.request.sandbox} (`hemra sandbox list` shows what it enforces)")
@@ -192,14 +235,25 @@ def _dry_run(asked: Asked) -> None:
             ("trials", document["trials"]),
             ("at once", document["jobs"]),
             ("sandbox", document["sandbox"]),
+            ("network", document["network"] or "as harness and task ask"),
             ("seed", document["seed"]),
             ("limits", limits or "the tasks' own"),
+            *_models_facts(document),
             ("at most", None if longest is None else duration(longest * 1e9)),
             ("tasks", len(document["tasks"])),
         ]
     )
     for task in document["tasks"]:
         say(f"  {task}")
+
+
+def _models_facts(document: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What a plan says of models, where it says anything."""
+    facts = [("prices", document["prices"])] if document["prices"] else []
+    if cassette := document["cassette"]:
+        trial = f"/{cassette['trial']}" if cassette["trial"] else ""
+        facts.append(("cassette", f"{cassette['run']}{trial}, else {cassette['miss']}"))
+    return facts + ([("kept", "bodies of model calls")] if document["record_cassette"] else [])
 
 
 def _detach(store: Store, plan: Plan) -> None:

@@ -13,7 +13,7 @@ from hemra.cli.lazy import nearest
 from hemra.errors import NotFound, UsageError
 
 #: Keys whose values may be paths: they are meant from the run file's own folder.
-_PATHS = ("dataset", "harness")
+_PATHS = ("dataset", "harness", "prices")
 
 
 def read_run_file(path: Path, options: Mapping[str, click.Option]) -> dict[str, Any]:
@@ -30,6 +30,8 @@ def read_run_file(path: Path, options: Mapping[str, click.Option]) -> dict[str, 
             raise UsageError(f"{path}: unknown key {key!r}.{nearest(name, list(options))} Keys: {known}")
         option = options[name]
         assert option.name is not None
+        if option.name in values:
+            raise UsageError(f"{path}: the key {name!r} is given twice")
         values[option.name] = _converted(path, name, option, value)
     return values
 
@@ -37,8 +39,10 @@ def read_run_file(path: Path, options: Mapping[str, click.Option]) -> dict[str, 
 def _parsed(path: Path) -> dict[Any, Any]:
     import yaml
 
+    from hemra.datasets.yamlfile import StrictLoader
+
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
     except FileNotFoundError:
         raise NotFound(f"no run file {path}") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -75,10 +75,11 @@ def _run_row(row: Row) -> list[Any]:
     examples=[
         ("hemra show latest", "the newest run"),
         ("hemra show latest --failed", "only its trials that did not pass"),
+        ("hemra show latest/0003", "one trial, with every call of its model"),
         ("hemra show 20261130-19 --json", "a run by the beginning of its id, as JSON"),
     ],
 )
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN[/TRIAL]")
 @click.option("--failed", is_flag=True, help="Only trials that did not pass.")
 @click.option(
     "--all", "all_", is_flag=True, help=f"All trials, however many (default: {LISTED}); also with -v."
@@ -86,7 +87,7 @@ def _run_row(row: Row) -> list[Any]:
 @json_option
 @common_options
 def show(run: str, failed: bool, all_: bool, as_json: bool) -> None:
-    """Show one run with its trials.
+    """Show one run with its trials, or one trial.
 
     RUN is an id, the beginning of one, a name, or `latest`. With -v nothing is shortened to the width of the
     terminal.
@@ -95,6 +96,12 @@ def show(run: str, failed: bool, all_: bool, as_json: bool) -> None:
     from projections import query
 
     store = open_store()
+    run, slash, trial = run.partition("/")
+    if slash:
+        from hemra.cli.trial_page import show_trial
+
+        show_trial(store, resolve_run(store, run), trial, as_json=as_json)
+        return
     document = query.show(store, resolve_run(store, run))
     if failed:
         document["trials"] = [t for t in document["trials"] if t["result"] != "passed"]

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from hemra.cli.lazy import nearest
+
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -53,3 +55,30 @@ class Share(click.ParamType[float]):
         if not 0 <= share <= 1:
             self.fail(f"{value!r} is no share; give a number from 0 to 1, or a percentage (80%)", param, ctx)
         return share
+
+
+class NamedLimit(click.ParamType[tuple[str, float]]):
+    """`NAME=N`: a limit of a trial by its name in the record, with the unit that the name says."""
+
+    name = "LIMIT"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """(name, value), the value a whole number where the limit is a count."""
+        import msgspec
+
+        from eventlog.schemas.runs import Limits
+
+        if isinstance(value, tuple):
+            return value
+        name, _, text = str(value).partition("=")
+        names = Limits.__struct_fields__
+        if name not in names:
+            self.fail(
+                f"{name!r} is no limit.{nearest(name, list(names))} There are: {', '.join(names)}", param, ctx
+            )
+        try:
+            return name, getattr(msgspec.convert({name: text}, Limits, strict=False), name)
+        except msgspec.ValidationError:
+            self.fail(f"{value!r}: give {name} a number, as in {name}=100", param, ctx)

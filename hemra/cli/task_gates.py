@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,9 @@ def validate(folder: str | None, as_json: bool) -> None:
         print_json({"schema": "hemra.findings/1", "ok": not bad, "findings": rows})
     else:
         for finding in findings:
-            say(f"{finding.level}: {finding.task}: {finding.text}")
+            # What was found in a file begins with its path, which says more than the task's name.
+            place = "" if finding.text.startswith(os.sep) else f"{finding.task}: "
+            say(f"{finding.level}: {place}{finding.text}")
         note("not valid" if bad else "valid")
 
 

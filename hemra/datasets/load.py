@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -243,5 +244,13 @@ def select(dataset: Dataset, selectors: Sequence[str]) -> list[Task]:
     tasks, idle = chosen(dataset.tasks, selectors)
     if idle or (selectors and not tasks):
         names = ", ".join(repr(each) for each in idle) or "all of " + ", ".join(map(repr, selectors))
-        raise UsageError(f"no task of dataset {dataset.name!r} matches {names}; `hemra task list` shows them")
+        raise UsageError(
+            f"no task of dataset {dataset.name!r} matches {names}; {listing(dataset)} shows them"
+        )
     return tasks
+
+
+def listing(dataset: Dataset) -> str:
+    """The command that lists the dataset's tasks, in backticks."""
+    ref = dataset.name if dataset.source == BUNDLED else dataset.source
+    return "`hemra task list`" if ref == BUNDLED_NAME else f"`hemra task list --dataset {shlex.quote(ref)}`"

@@ -29,12 +29,17 @@ class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     wall_seconds: Seconds | None = None
     turns: Count | None = None
     tokens: Count | None = None
+    calls: Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cost_usd: Seconds | None = None
     memory_mb: Count | None = None
     processes: Count | None = None
     file_size_mb: Count | None = None
     workspace_mb: Count | None = None
     output_mb: Count | None = None
     cpu_seconds: Seconds | None = None
+    cpus: Seconds | None = None
 
     def as_limits(self) -> Limits:
         """The same limits in the units of the event log (seconds, bytes, counts)."""
@@ -45,6 +50,7 @@ class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         return Limits(
             wall_seconds=self.wall_seconds,
             cpu_seconds=self.cpu_seconds,
+            cpus=self.cpus,
             output_bytes=in_bytes(self.output_mb),
             memory_bytes=in_bytes(self.memory_mb),
             processes=self.processes,
@@ -52,6 +58,10 @@ class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
             workspace_bytes=in_bytes(self.workspace_mb),
             turns=self.turns,
             tokens=self.tokens,
+            calls=self.calls,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cost_usd=self.cost_usd,
         )
 
 

@@ -1,7 +1,7 @@
 """task.yaml as a JSON Schema: made from the structs that read it, so that the two cannot differ.
 
-Every field says what it means and who holds it, `x-held-by`: engine, sandbox or harness; a trial names in
-`why_not_enforced` what its sandbox and its harness do not hold. Fields for people are held by nobody: `people`.
+Every field says what it means and who holds it, `x-held-by`: engine, sandbox, gateway or harness; a trial names in
+`why_not_enforced` what of it is not held. Fields for people are held by nobody: `people`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from hemra.datasets.model import TaskSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-ENGINE, SANDBOX, HARNESS, PEOPLE = "engine", "sandbox", "harness", "people"
+ENGINE, SANDBOX, GATEWAY, HARNESS, PEOPLE = "engine", "sandbox", "gateway", "harness", "people"
 
 #: Struct -> field -> (who holds it, what it means).
 MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
@@ -32,19 +32,24 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "world": (ENGINE, "Program that is started in the sandbox before the harness and lives with the trial."),
         "services": (ENGINE, "What is started beside the trial for it alone."),
         "quota_kb": (SANDBOX, "Folders of the workspace that hold so many KiB and no more."),
-        "latency_ms": (HARNESS, "Delay of every call of a tool, milliseconds by tool."),
+        "latency_ms": (GATEWAY, "Delay of every call of a tool, milliseconds by tool."),
         "variants": (ENGINE, "Ways in which the task is asked; the seed draws one for each trial."),
         "network": (SANDBOX, "none; mock: the task's services and nothing else; full: this machine's network."),
         "sandbox": (ENGINE, "Where the task is to be run unless the run says otherwise, as --sandbox takes it."),
         "limits": (SANDBOX, "Limits of one trial."),
-        "sampling": (HARNESS, "How the model is to decode."),
+        "sampling": (GATEWAY, "How the model is to decode."),
         "verifier": (ENGINE, "How the verifier is run."),
     },
     "TaskLimits": {
         "wall_seconds": (SANDBOX, "Time from start to end of the harness."),
         "cpu_seconds": (SANDBOX, "CPU time of all processes together."),
+        "cpus": (SANDBOX, "Processors that all processes together use at a time; 0.5 is half of one."),
         "turns": (ENGINE, "Assistant turns; the harness is stopped at one too many, where it tells its turns."),
-        "tokens": (HARNESS, "Input and output tokens together; counted as the harness tells them, and flagged."),
+        "tokens": (GATEWAY, "Input and output tokens of all calls together."),
+        "calls": (GATEWAY, "Calls to models."),
+        "input_tokens": (GATEWAY, "Input tokens of all calls, cached ones included."),
+        "output_tokens": (GATEWAY, "Output tokens of all calls, reasoning included."),
+        "cost_usd": (GATEWAY, "What all calls cost, US dollars."),
         "memory_mb": (SANDBOX, "Memory of all processes together, MiB."),
         "processes": (SANDBOX, "Processes at the same time."),
         "file_size_mb": (SANDBOX, "Size of one file, MiB."),
@@ -52,10 +57,10 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "output_mb": (SANDBOX, "What the harness prints, MiB."),
     },
     "Sampling": {
-        "temperature": (HARNESS, "Null: the harness's own choice."),
-        "top_p": (HARNESS, "Null: the harness's own choice."),
-        "top_k": (HARNESS, "Null: the harness's own choice."),
-        "seed": (HARNESS, "Seed of the decoding, not of the task's values. Null: the harness's own choice."),
+        "temperature": (GATEWAY, "Null: the harness's own choice."),
+        "top_p": (GATEWAY, "Null: the harness's own choice."),
+        "top_k": (GATEWAY, "Null: the harness's own choice."),
+        "seed": (GATEWAY, "Seed of the decoding, not of the task's values. Null: the harness's own choice."),
     },
     "VerifierSpec": {
         "entry": (ENGINE, "FILE:FUNCTION, called as function(workspace, trace)."),

@@ -18,16 +18,18 @@ MAX_BYTES = 256 * 1024
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class _StrictLoader(yaml.SafeLoader):
+class StrictLoader(yaml.SafeLoader):
     """SafeLoader that refuses a key given twice and every alias (aliases can blow up exponentially)."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """The next node. Raises YAMLError for an alias."""
         if self.check_event(yaml.AliasEvent):
             problem, mark = "an alias (*name) is not allowed here", self.current_event.start_mark
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping. Raises YAMLError for a key given twice."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -58,7 +60,7 @@ def parse_yaml(content: bytes, schema: type[T], name: str) -> T:
             f"{name}: {len(content)} bytes are too many for a file of this kind (at most {MAX_BYTES})"
         )
     try:
-        raw = yaml.load(content.decode("utf-8"), Loader=_StrictLoader)
+        raw = yaml.load(content.decode("utf-8"), Loader=StrictLoader)
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: is not UTF-8 (byte {error.start})") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -24,6 +24,17 @@ def printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def store_files(
+    files: dict[str, bytes], folder: str, blobs: BlobStore, redactor: Redactor
+) -> list[ArtifactStored]:
+    """Keep files by the name `folder`/path, secrets removed (blocking). OSError when the disk refuses."""
+    stored = []
+    for path, content in sorted(files.items()):
+        ref = blobs.put(redactor.clean_bytes(content))
+        stored.append(ArtifactStored(name=f"{folder}/{printable(path)}", blob=ref.digest, size=ref.size))
+    return stored
+
+
 def store_changes(
     workspace: str, before: Snapshot, blobs: BlobStore, redactor: Redactor, *, after: Snapshot | None = None
 ) -> list[ArtifactStored]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from eventlog.store import Store
     from harnesses.base import Harness
     from hemra.datasets.model import Task
+    from hemra.engine.served import RunGateway
     from hemra.sandboxes.base import Endpoint, Sandbox
 
 T = TypeVar("T")
@@ -56,7 +57,8 @@ class RunContext:
     """A run that is being carried out.
 
     `open` holds the sandboxes that exist now, `finished` the final states recorded by this engine, by trial.
-    `endpoints` are services of this machine that trials may reach whatever their network is: the model gateway.
+    `endpoints` are services of this machine that trials may reach whatever their network is; `gateway` is the model
+    gateway, for the trials of harnesses that have an upstream; `network` what the run asks for.
     `unreachable` is why the recorder could not be reached; then nothing is sent to it any more, for each
     attempt would wait as long as the first one did.
     """
@@ -72,6 +74,8 @@ class RunContext:
     loop: asyncio.AbstractEventLoop
     redactors: dict[str, Redactor] = field(default_factory=dict)
     endpoints: tuple[Endpoint, ...] = ()
+    gateway: RunGateway | None = None
+    network: str | None = None
     shown: Shown = field(default_factory=Shown)
     clock: ClockWatch = field(default_factory=ClockWatch)
     open: dict[str, Sandbox] = field(default_factory=dict)

@@ -90,7 +90,7 @@ def final_state(one: Try, verdict: Verdict) -> TrialFinished:
     started = result is not None and result.started
     flags = [
         *verdict.flags, *(result.flags if result else []), *(said.flags if said else []),
-        *limits.passed(one.job.limits, turns=one.turns, usage=said.usage if said else None), *one.flags,
+        *limits.passed(one.job.limits, turns=one.turns, usage=one.usage), *one.flags,
     ]  # fmt: skip
     return TrialFinished(
         try_no=one.try_no,
@@ -106,7 +106,7 @@ def final_state(one: Try, verdict: Verdict) -> TrialFinished:
         scored=counts,
         score_status=score.status if score else None,
         reward=score.score if score and counts else None,
-        usage=said.usage if said else None,
+        usage=one.usage,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hemra.errors import NotFound, UsageError
 
@@ -21,3 +21,15 @@ def harness_of(ref: str) -> Harness:
         raise NotFound(str(error)) from error
     except HarnessError as error:
         raise UsageError(str(error)) from error
+
+
+def installed_of(harness: Harness) -> dict[str, Any] | None:
+    """What of a harness `hemra harness install` put there, as it is now; None for other programs. Raises HemraError
+    where that cannot be told."""
+    from harnesses.agent import AgentHarness
+
+    if not isinstance(harness, AgentHarness) or harness.place is None:
+        return None
+    from hemra.installing.record import record
+
+    return record(harness.recipe.name, harness.recipe.version)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class Intake:
     """What one harness process prints, on its way into the record; `hear` is called with every event that it
-    tells. `size`: columns and rows of a pty."""
+    tells, and only those that are `wanted` are recorded. `size`: columns and rows of a pty."""
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Intake:
         size: tuple[int, int] | None = None,
         *,
         hear: Callable[[EventData], None] | None = None,
+        wanted: Callable[[EventData], bool] | None = None,
     ) -> None:
         self._log = log
         self._interpreter = interpreter
@@ -38,8 +39,11 @@ class Intake:
         self._cleaners = {name: log.redactor.stream() for name in ("stdout", "stderr")}
         self._open = False
         self._hear = hear
+        self._wanted = wanted
 
     def _emit(self, event: EventData) -> None:
+        if self._wanted is not None and not self._wanted(event):
+            return
         if self._hear is not None:
             self._hear(event)
         self._log.emit(event)

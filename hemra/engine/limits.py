@@ -15,12 +15,15 @@ from eventlog.schemas.trials import Enforcement, Usage
 HELD_AS = {
     "wall_seconds": "wall_time",
     "cpu_seconds": "cpu_time",
+    "cpus": "cpus",
     "output_bytes": "output",
     "memory_bytes": "memory",
     "processes": "processes",
     "file_bytes": "file_size",
     "workspace_bytes": "workspace_size",
 }
+#: What the model gateway holds: it sees every call.
+BUDGET = ("calls", "tokens", "input_tokens", "output_tokens", "cost_usd")
 NAMES = Limits.__struct_fields__
 
 #: Below this, no harness can start; it is surely a slip (seconds given as minutes, MB as bytes).
@@ -30,6 +33,7 @@ SMALLEST = {
     "file_bytes": 1,
     "workspace_bytes": 1,
     "processes": 1,
+    "cpus": 0.01,
 }
 
 #: Above this a limit is surely a slip as well, and past what the system can be told.
@@ -41,8 +45,13 @@ LARGEST = {
     "file_bytes": 1 << 50,
     "workspace_bytes": 1 << 50,
     "processes": 1 << 22,
+    "cpus": 1 << 16,
     "turns": 1 << 53,
     "tokens": 1 << 53,
+    "calls": 1 << 53,
+    "input_tokens": 1 << 53,
+    "output_tokens": 1 << 53,
+    "cost_usd": 1 << 53,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -43,9 +44,11 @@ class Materials:
             sandbox=self.sandboxes.get(task.id),
         )
 
-    def redactors(self) -> dict[str, Redactor]:
-        """What must not be recorded of each harness."""
-        return {name: Redactor(harness.secrets()) for name, harness in self.harnesses.items()}
+    def redactors(self, keys: Mapping[str, dict[str, str]]) -> dict[str, Redactor]:
+        """What must not be recorded of each harness: its own secrets, and `keys`, those of its upstream."""
+        return {
+            name: Redactor(harness.secrets() | keys.get(name, {})) for name, harness in self.harnesses.items()
+        }
 
 
 def of_plan(plan: Plan) -> Materials:

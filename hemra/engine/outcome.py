@@ -63,7 +63,10 @@ LIMIT_OUTCOMES = {
     "memory_bytes": "out_of_memory",
     "processes": "harness_error",
     "turns": "turn_limit",
+    "calls": "budget_exceeded",
     "tokens": "budget_exceeded",
+    "input_tokens": "budget_exceeded",
+    "output_tokens": "budget_exceeded",
     "cost_usd": "budget_exceeded",
 }
 
@@ -74,7 +77,9 @@ class Facts:
 
     `broke` is a failure of our own code, `unready` one of preparing, creating or starting, `lost` of
     the sandbox under the harness. `hung`: it had said that it was done and had to be ended.
-    `adapter` is the outcome that the harness's own words say, with `adapter_reason`.
+    `endpoint` is the outcome that the gateway's record of the model calls says, with `endpoint_reason`; `refused`: a
+    budget of ours refused it calls; `missed`: the cassette that stood in for its model had no answer. `adapter` is the
+    outcome that the harness's own words say, with `adapter_reason`.
     """
 
     cancelled: str | None = None
@@ -82,6 +87,10 @@ class Facts:
     unready: str | None = None
     lost: str | None = None
     limit: LimitFired | None = None
+    endpoint: str | None = None
+    endpoint_reason: str | None = None
+    refused: bool = False
+    missed: str | None = None
     adapter: str | None = None
     adapter_reason: str | None = None
     hung: bool = False
@@ -131,12 +140,18 @@ RULES: tuple[Rule, ...] = (
     Rule("it could not be set up", lambda f: f.unready is not None, _fixed("setup_error"),
          lambda f: f.unready),
     Rule("the sandbox vanished", lambda f: f.lost is not None, _fixed("sandbox_lost"), lambda f: f.lost),
-    Rule("the model's endpoint did not serve", lambda f: f.adapter in ENDPOINT_OUTCOMES,
+    Rule("the model's endpoint did not serve", lambda f: f.endpoint in ENDPOINT_OUTCOMES,
+         lambda f: str(f.endpoint), lambda f: f.endpoint_reason),
+    Rule("the cassette had no answer", lambda f: f.missed is not None, _fixed("unknown"), lambda f: f.missed),
+    Rule("the harness says that the endpoint did not serve",
+         lambda f: f.adapter in ENDPOINT_OUTCOMES and not f.refused,
          lambda f: str(f.adapter), lambda f: f.adapter_reason),
     Rule("a limit stopped it", lambda f: f.limit is not None,
          lambda f: LIMIT_OUTCOMES.get(f.limit.name if f.limit else "", "budget_exceeded"), _limit_reason),
     Rule("it hung after its end", lambda f: f.hung, _fixed("harness_error"),
          lambda f: "did not exit after it had said that it was done"),
+    Rule("its calls to the model show it", lambda f: f.endpoint in OUTCOMES, lambda f: str(f.endpoint),
+         lambda f: f.endpoint_reason),
     Rule("the adapter knows", lambda f: f.adapter in OUTCOMES, lambda f: str(f.adapter), _exit_reason),
     Rule("it crashed", lambda f: f.exit_signal is not None, _fixed("harness_error"),
          lambda f: f.adapter_reason or f"ended by signal {f.exit_signal}"),

@@ -11,47 +11,23 @@ from typing import TYPE_CHECKING
 
 from eventlog.schemas.trials import Enforcement, SandboxCreated
 from harnesses.base import Needs
+from hemra.engine.network import needs_of, network_of
+from hemra.engine.served import upstream_of
 from hemra.sandboxes import needs as machine
-from hemra.sandboxes.base import Endpoint, LoginFile, Network, SandboxSpec
+from hemra.sandboxes.base import Endpoint, LoginFile, SandboxSpec
 
 if TYPE_CHECKING:
-    from harnesses.base import Harness
     from hemra.datasets.model import Task
     from hemra.engine.context import Job, RunContext
-    from hemra.engine.plan import Plan
     from hemra.sandboxes.base import Sandbox
-
-
-def needs_of(harness: Harness) -> Needs:
-    """What a harness says that it needs; nothing special where it does not say."""
-    said: Needs = getattr(harness, "needs", Needs())
-    return said
-
-
-def network_of(needs: Needs, task: Task, *, gateway: bool) -> Network:
-    """The network of a trial: what the harness file says; else all of it where the task wants that, or where the
-    harness calls a model by itself and there is no gateway; else what the trial was given and nothing else."""
-    if needs.network is not None:
-        return needs.network
-    if task.spec.network == "full" or (needs.model and not gateway):
-        return "full"
-    return "gateway"
-
-
-def with_whole_network(plan: Plan) -> list[str]:
-    """Names of the plan's harnesses that are given the whole network for some of its tasks."""
-    return [
-        chosen.harness.name
-        for chosen in plan.harnesses
-        if any(network_of(needs_of(chosen.harness), task, gateway=False) == "full" for task in plan.tasks)
-    ]
 
 
 def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint] = ()) -> SandboxSpec:
     """The spec of the sandbox for one try. `reach`: services of this trial alone; those of the run are added."""
     needs, task = needs_of(job.harness), job.task
     endpoints = tuple(dict.fromkeys([*context.endpoints, *reach]))
-    network = network_of(needs, task, gateway=bool(context.endpoints))
+    served = bool(context.endpoints) or upstream_of(job.harness) is not None
+    network = network_of(needs, task, gateway=served, asked=context.network)
     if network == "gateway" and not endpoints:
         network = "none"
     hidden = hidden_of(context.store.path, task)

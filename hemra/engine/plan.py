@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from eventlog.schemas.runs import Limits, PlannedDataset, PlannedHarness, PlannedTask, RunPlanned
-from hemra.engine import check, limits
-from hemra.engine.harness_files import harness_of
+from hemra.engine import check, limits, network
+from hemra.engine.harness_files import harness_of, installed_of
 from hemra.engine.host import describe_host, describe_program
+from hemra.engine.models import PlannedModels, planned_models
 from hemra.engine.request import RunRequest
 from hemra.errors import HemraError, UsageError, combined
 
@@ -31,7 +34,7 @@ class ChosenHarness:
 @dataclass(frozen=True)
 class Plan:
     """A run that was checked. `warnings` are lines that a person should see before it starts; `sandboxes` those of
-    tasks that have their own, by id."""
+    tasks that have their own, by id; `models` what it says of the models behind its harnesses."""
 
     request: RunRequest
     dataset: Dataset
@@ -39,6 +42,7 @@ class Plan:
     harnesses: list[ChosenHarness]
     warnings: list[str] = field(default_factory=list)
     sandboxes: dict[str, str] = field(default_factory=dict)
+    models: PlannedModels = field(default_factory=PlannedModels)
 
     @property
     def trials(self) -> int:
@@ -47,7 +51,7 @@ class Plan:
 
     def recorded(self, run: str) -> RunPlanned:
         """The plan as it is written into the log under the id `run`."""
-        request = self.request
+        request, models = self.request, self.models
         return RunPlanned(
             run=run, name=request.name,
             dataset=PlannedDataset(
@@ -64,13 +68,15 @@ class Plan:
                 PlannedHarness(
                     name=chosen.harness.name, kind=chosen.harness.kind, digest=chosen.harness.digest,
                     definition=chosen.harness.definition, version=chosen.version,
+                    installed=installed_of(chosen.harness),
                 )
                 for chosen in self.harnesses
             ],
             attempts=request.attempts, trials=self.trials, jobs=request.jobs, sandbox=request.sandbox,
             seed=request.seed, retries=request.retries, limits=request.limits,
             hemra=describe_program() | {"harness_files": {c.harness.name: c.ref for c in self.harnesses}},
-            host=describe_host(),
+            host=describe_host(), record_cassette=request.record_cassette, cassette=models.cassette,
+            prices=models.prices.recorded() if models.prices else None, network=request.network,
         )  # fmt: skip
 
     def longest_seconds(self) -> float | None:
@@ -102,10 +108,14 @@ class Plan:
             "trials": recorded.trials,
             "jobs": recorded.jobs,
             "sandbox": recorded.sandbox,
+            "network": recorded.network,
             "seed": recorded.seed,
             "retries": recorded.retries,
             "limits": {name: getattr(recorded.limits, name) for name in Limits.__struct_fields__},
             "longest_seconds": self.longest_seconds(),
+            "record_cassette": recorded.record_cassette,
+            "cassette": msgspec.to_builtins(recorded.cassette),
+            "prices": self.models.prices.label if self.models.prices else None,
             "warnings": self.warnings,
         }  # fmt: skip
 
@@ -124,17 +134,20 @@ def make_plan(store: Store, request: RunRequest) -> Plan:
     problems += [UsageError(text) for text in check.limits_of_tasks(tasks, request.limits)]
     problems += [UsageError(text) for text in check.placeholders(tasks)]
     problems += [UsageError(text) for text in check.harnesses_for_tasks(harnesses, tasks)]
+    problems += [UsageError(text) for text in network.conflicts(request.network, harnesses, tasks)]
+    models = planned_models(store, request, tasks, harnesses, problems)
     problems += [HemraError(text) for text in check.disk_space([store.path, check.scratch_root()])]
     if problems or dataset is None:
         raise combined(problems)
     versions, warnings = check.versions(harnesses, elsewhere=elsewhere)
+    warnings += [*models.warnings, *network.remarks(request.network, harnesses, tasks)]
     if weaker is not None:
         warnings.append(f"trials run in the {sandbox} sandbox: {weaker}")
     chosen = [
         ChosenHarness(_absolute(ref), harness, version)
         for ref, harness, version in zip(request.harnesses, harnesses, versions, strict=True)
     ]
-    return Plan(replace(request, sandbox=sandbox), dataset, tasks, chosen, warnings, sandboxes)
+    return Plan(replace(request, sandbox=sandbox), dataset, tasks, chosen, warnings, sandboxes, models)
 
 
 def _sandboxes(

@@ -13,8 +13,13 @@ class RunRequest:
 
     `dataset` is a bundled or pinned name, or a folder; `harnesses` are built-in names or harness
     files; `tasks` are globs on task ids (none = all). `sandbox` is `KIND[:OPTION]`, or `auto` for the strongest that
-    works here, unless a task has its own. `limits` override those of the tasks, field by
+    works here, unless a task has its own; `network` none, gateway or full, null = as harnesses and tasks ask.
+    `limits` override those of the tasks, field by
     field; null leaves the task's own.
+
+    `record_cassette` keeps the bodies of model calls. `cassette` is RUN or RUN/TRIAL with the run's whole id, whose
+    answers are given in the models' place, `cassette_miss` (error, upstream; null = error) what becomes of a request
+    that was not recorded. `prices` is a price table's file; null = the user's own, else the bundled one.
     """
 
     dataset: str
@@ -27,3 +32,8 @@ class RunRequest:
     seed: int = 0
     retries: int = 1
     limits: Limits = field(default_factory=Limits)
+    record_cassette: bool = False
+    network: str | None = None
+    cassette: str | None = None
+    cassette_miss: str | None = None
+    prices: str | None = None

@@ -24,6 +24,7 @@ from hemra.engine.lock import EngineLock
 from hemra.engine.materials import Materials, of_plan, reload, version_changes
 from hemra.engine.progress import Guarded, Progress
 from hemra.engine.schedule import Schedule, TryEnd
+from hemra.engine.served import open_gateway
 from hemra.engine.state import RunState, TrialState, load
 from hemra.engine.stop import Interrupts, Stop
 from hemra.errors import HemraError, Interrupted, NotFound, UsageError
@@ -191,16 +192,21 @@ class _Engine:
     async def _with_workers(self) -> None:
         with ThreadPoolExecutor(2 * self._width + 4, thread_name_prefix="engine") as workers:
             client = await asyncio.get_running_loop().run_in_executor(workers, self._connect)
+            gateway = await open_gateway(self._store, self._state.plan, self._materials.harnesses)
             context = RunContext(
                 store=self._store, run=self._state.plan.run, client=client, progress=self._progress,
                 stop=self._stop, sandbox=self._state.plan.sandbox, root=check.scratch_root(),
-                workers=workers, loop=asyncio.get_running_loop(), redactors=self._materials.redactors(),
+                workers=workers, loop=asyncio.get_running_loop(), gateway=gateway,
+                network=self._state.plan.network,
+                redactors=self._materials.redactors(gateway.keys() if gateway else {}),
             )  # fmt: skip
             self._interrupts.attach(context.kill_now)
             self._progress.run_planned(self._state.plan.run, len(self._state.remaining()))
             try:
                 await self._trials(context)
             finally:
+                if gateway is not None:
+                    await gateway.server.close()
                 for trial, finished in context.finished.items():
                     self._state.trials[trial].final = finished
                 await context.in_thread(self._close, client, context.unreachable is None)

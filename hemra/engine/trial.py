@@ -8,48 +8,41 @@ makes an outcome. Only a log that takes no more (LogLost) and cancellation leave
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eventlog.schemas.conversation import ArtifactStored, NoteRecorded, ScoreRecorded
-from eventlog.schemas.trials import (
-    Enforcement,
-    HarnessExited,
-    HarnessStarted,
-    SandboxDestroyed,
-    SandboxLost,
-    TrialStarted,
-)
+from eventlog.schemas.trials import Enforcement, SandboxDestroyed, TrialStarted
 from harnesses.errors import HarnessError
-from hemra.engine.artifacts import store_changes
+from hemra.engine.artifacts import store_changes, store_files
 from hemra.engine.conduct import Conduct
 from hemra.engine.context import Job, LogLost, RunContext
-from hemra.engine.intake import Intake
+from hemra.engine.harness_run import HarnessRun
 from hemra.engine.judge import ask_scorer
 from hemra.engine.outcome import OUTCOMES, Facts, Verdict, decide
 from hemra.engine.phases import Phases, one_line
 from hemra.engine.place import created, spec_of
+from hemra.engine.served import Served
 from hemra.engine.unheld import unheld
 from hemra.errors import HemraError
-from hemra.sandboxes.base import Endpoint, ExecSpec, SandboxError, Snapshot
+from hemra.sandboxes.base import Endpoint, SandboxError, Snapshot
 from hemra.sandboxes.registry import open_sandbox
 from hemra.sandboxes.verdicts import allowed
 from hemra.scoring.contract import VERIFIER_ERROR, Score
 from hemra.services.attendants import Attendants
 
 if TYPE_CHECKING:
+    from eventlog.schemas.base import EventData
+    from eventlog.schemas.trials import Usage
     from harnesses.base import Conclusion, Launch
     from hemra.datasets.prepare import Prepared
     from hemra.sandboxes.base import ExecResult, Sandbox
 
 #: The name of what a task's verifier gives.
 REWARD = "reward"
-#: Columns and rows of a harness's terminal.
-PTY_SIZE = (120, 40)
 _DETAIL_CHARS = 8000
 
 
@@ -66,16 +59,14 @@ class Try:
         self.cancelled: str | None = None
         self.broke: str | None = None
         self.unready: str | None = None
-        self.lost: str | None = None
-        self.result: ExecResult | None = None
-        self.conclusion: Conclusion | None = None
         self.score: Score | None = None
         self._sandbox: Sandbox | None = None
-        self._intake: Intake | None = None
+        self._harness: HarnessRun | None = None
         self._before: Snapshot = {}
         self._enforcement: dict[str, Enforcement] = {}
         self._attendants = Attendants(job.task, job.seed)
         self._conduct = Conduct(job.task, job.limits)
+        self._served = Served(context.gateway, job)
         #: Services of this trial alone that its programs may reach; to be filled before `carry_out`.
         self.reach: list[Endpoint] = []
         self._started_seq = 1
@@ -83,12 +74,18 @@ class Try:
     def facts(self) -> Facts:
         """What is known of the try now."""
         result, said = self.result, self.conclusion
+        stopped = result is None or result.limit is not None or self.cancelled is not None
+        endpoint, endpoint_reason = self._served.endpoint(stopped=stopped)
         return Facts(
             cancelled=self.cancelled,
             broke=self.broke,
             unready=self.unready,
             lost=self.lost,
             limit=result.limit if result else None,
+            endpoint=endpoint,
+            endpoint_reason=endpoint_reason,
+            refused=self._served.refused,
+            missed=self._served.missed,
             adapter=said.outcome if said else None,
             adapter_reason=said.reason if said else None,
             hung=result is not None and "hang_after_result" in result.flags,
@@ -97,6 +94,26 @@ class Try:
             recognised=said.recognised if said else 0,
             unrecognised=said.unrecognised if said else 0,
         )
+
+    @property
+    def result(self) -> ExecResult | None:
+        """How the harness's process ended; null when it never started."""
+        return self._harness.result if self._harness else None
+
+    @property
+    def conclusion(self) -> Conclusion | None:
+        """What the adapter makes of what the harness said."""
+        return self._harness.conclusion if self._harness else None
+
+    @property
+    def lost(self) -> str | None:
+        """Why the sandbox went away under the harness."""
+        return self._harness.lost if self._harness else None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the try used; null where nobody told."""
+        return self._served.usage(self.conclusion)
 
     @property
     def turns(self) -> int | None:
@@ -112,9 +129,10 @@ class Try:
         try:
             await self._carry_out()
         finally:
-            if self._intake is not None:
+            if self._harness is not None:
                 with contextlib.suppress(OSError):  # a full disk may refuse the closing of a file as well
-                    self._intake.abandon()
+                    self._harness.abandon()
+            await self._served.close()
             if (sandbox := self._sandbox) is not None:
                 self.context.open.pop(self.job.trial, None)
                 # Only when the log was lost or the loop is ending: nobody can be told what fails here.
@@ -135,7 +153,7 @@ class Try:
         if self._sandbox is None:
             return
         await self._step("stop", self._stop, "sandbox_not_stopped")
-        if self._intake is not None and self.lost is None:
+        if self._harness is not None and self.lost is None:
             await self._step("store", self._store, "artifacts_incomplete")
             if OUTCOMES[self.verdict().outcome].judged:
                 await self._step("score", self._judge, "score_missing")
@@ -185,7 +203,7 @@ class Try:
     async def _create(self) -> Sandbox:
         context, job = self.context, self.job
         ref = job.sandbox or context.sandbox
-        reach = [*self.reach, *await self._attendants.open()]
+        reach = [*self.reach, *self._served.reach, *await self._attendants.open()]
         spec = await context.in_thread(spec_of, context, job, self.try_no, reach)
         verdicts = await context.shown.of(ref, spec.network)
         with self.phases.phase("create"):
@@ -211,12 +229,20 @@ class Try:
                 workspace=sandbox.inside(sandbox.workspace), home=sandbox.inside(sandbox.home),
                 harness_dir=sandbox.inside(sandbox.harness_dir), seed=job.seed, attempt=job.attempt, limits=job.limits,
                 allowed_tools=list(task.spec.allowed_tools), forbidden_tools=list(task.spec.forbidden_tools),
-                solution_dir=solution,
+                solution_dir=solution, gateway=self._served.admit(sandbox, self._heard, self.log.redactor),
+                model=job.harness.definition.get("model"),
             )
         )  # fmt: skip
         await self.context.in_thread(_write_files, sandbox.harness_dir, launch.files)
+        for path, content in launch.home_files.items():
+            await sandbox.put(f"{sandbox.inside(sandbox.home)}/{path}", content)
         self._before = await sandbox.snapshot()
         return prepared, launch
+
+    def _heard(self, event: EventData) -> None:
+        """An event of the trial's model calls: heard like the harness's own, and recorded."""
+        self._conduct.take(event)
+        self.log.emit(event)
 
     async def _announce(self, prepared: Prepared | None) -> None:
         """`trial.started` is on disk before anybody is told, and before the harness starts."""
@@ -241,86 +267,21 @@ class Try:
 
     async def _run(self, launch: Launch) -> None:
         assert self._sandbox is not None
-        harness, sandbox = self.job.harness, self._sandbox
-        size = PTY_SIZE if harness.terminal == "pty" else None
-        self._intake = Intake(
-            self.log, harness.interpreter(), self.context.store.blobs, size, hear=self._conduct.take
+        harness = HarnessRun(
+            self.job,
+            self.try_no,
+            self.log,
+            self._sandbox,
+            self.context.store.blobs,
+            self._conduct,
+            self._served,
         )
-        spec = ExecSpec(
-            argv=launch.argv, env=sandbox.environment() | self._attendants.environment() | launch.env,
-            cwd=sandbox.inside(sandbox.workspace),
-            stdin=launch.stdin, pty=size,
-            wall_seconds=self.job.limits.wall_seconds, output_bytes=self.job.limits.output_bytes,
-            ended=self._intake.ended,
-        )  # fmt: skip
+        self._harness = harness
         with self.phases.phase("run"):
-            try:
-                self.result = await self._execute(sandbox, spec, self._intake, launch.prompt)
-            except SandboxError as error:
-                self._lose(one_line(error), **error.evidence)
-                return
-            self._conclude(self.result, self._intake)
-
-    async def _execute(self, sandbox: Sandbox, spec: ExecSpec, intake: Intake, prompt: str) -> ExecResult:
-        """Run the harness to its end, or end it when the run is to stop."""
-
-        async def on_start(pid: int) -> None:
-            intake.open()
-            self.log.emit(
-                HarnessStarted(
-                    try_no=self.try_no, argv=spec.argv, environment=sorted(spec.env), cwd=spec.cwd, pid=pid,
-                    prompt=prompt,
-                )
-            )  # fmt: skip
-
-        work = asyncio.ensure_future(sandbox.exec(spec, on_start, intake.output, self.log.emit))
-        wish = asyncio.ensure_future(self.context.stop.running.wait())
-        over = asyncio.ensure_future(self._conduct.over.wait())
-        try:
-            await asyncio.wait({work, wish, over}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                if not over.done():
-                    self.cancelled = self.context.stop.reason
-                await sandbox.stop()
-            return await work
-        finally:
-            for waiting in (wish, over, work):
-                waiting.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-
-    def _conclude(self, result: ExecResult, intake: Intake) -> None:
-        if not result.started:
-            self.unready = result.error or "the harness could not be started"
-            return
-        result.limit = result.limit or self._conduct.fired
-        # How we ended it says nothing about the harness.
-        ours = result.limit is not None or self.cancelled is not None or "hang_after_result" in result.flags
-        how = (None, None) if ours else (result.exit_code, result.exit_signal)
-        self.conclusion = intake.conclude(*how)
-        self.log.emit(
-            HarnessExited(
-                try_no=self.try_no, exit_code=result.exit_code, exit_signal=result.exit_signal,
-                duration_ns=result.duration_ns, stdout_bytes=result.stdout_bytes,
-                stderr_bytes=result.stderr_bytes, leftover_processes=result.leftover_processes,
-                flags=result.flags, peak_memory_bytes=result.peak_memory_bytes, cpu_ns=result.cpu_ns,
-            )
-        )  # fmt: skip
-        if "slow_exit" in result.flags and result.ended_ns is not None:
-            wait = result.duration_ns - result.ended_ns
-            text = f"exited {wait / 1e9:.1f} s after it had said that it was done; its time ends at that word"
-            self.log.emit(NoteRecorded(level="info", code="slow_exit", text=text, details={"wait_ns": wait}))
-        self.flags += self._conduct.flags
-        if result.leftover_processes:
-            self.flags.append("leftover_processes")
-        if "launcher_lost" in result.flags:
-            self._lose(
-                result.error or "the process that watched the harness was killed", stdout=result.stdout_bytes
-            )
-
-    def _lose(self, reason: str, **evidence: Any) -> None:
-        """The sandbox went away under the harness: how that ended is not known, so nothing is scored."""
-        self.lost = reason
-        self.log.emit(SandboxLost(try_no=self.try_no, reason=reason, evidence=dict(evidence)))
+            await harness.carry_out(launch, self._attendants.environment(), self.context.stop)
+        self.cancelled = self.cancelled or harness.cancelled
+        self.unready = self.unready or harness.unready
+        self.flags += harness.flags
 
     # -- after the harness -------------------------------------------------------------------
 
@@ -336,19 +297,24 @@ class Try:
     async def _store(self) -> None:
         """Output and changed files become blobs. A full disk ends the run: nothing later could be kept."""
         assert self._sandbox is not None
-        assert self._intake is not None
+        assert self._harness is not None
         try:
             after = await self._sandbox.snapshot()
-            stored = await self.context.in_thread(self._store_blocking, self._sandbox, self._intake, after)
+            stored = await self.context.in_thread(self._store_blocking, self._sandbox, self._harness, after)
         except OSError as error:
             raise self.log.lost(error) from error
         for event in stored:
             self.log.emit(event)
 
-    def _store_blocking(self, sandbox: Sandbox, intake: Intake, after: Snapshot) -> Iterable[ArtifactStored]:
-        intake.store()
-        blobs = self.context.store.blobs
-        return store_changes(str(sandbox.workspace), self._before, blobs, self.log.redactor, after=after)
+    def _store_blocking(
+        self, sandbox: Sandbox, harness: HarnessRun, after: Snapshot
+    ) -> Iterable[ArtifactStored]:
+        harness.store()
+        blobs, redactor = self.context.store.blobs, self.log.redactor
+        return [
+            *store_files(harness.kept, "home", blobs, redactor),
+            *store_changes(str(sandbox.workspace), self._before, blobs, redactor, after=after),
+        ]
 
     async def _judge(self) -> None:
         """Ask the scorer, in a fresh process; a failure of ours to ask it is a VERIFIER_ERROR."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hemra.engine.limits import HELD_AS, NAMES
+from hemra.engine.limits import BUDGET, HELD_AS, NAMES
+from hemra.engine.served import upstream_of
 
 if TYPE_CHECKING:
     from eventlog.schemas.runs import Limits
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from harnesses.base import Harness
     from hemra.datasets.model import Task
 
+_UNSEEN = {
+    "turns": "this harness does not tell its turns",
+    "tokens": "counted as the harness tells them and flagged; it is not stopped for them",
+}
 _NOT_TOLD = "this harness does not tell which tools it calls"
 _AFTER = "calls are recorded as the harness tells them and flagged, not prevented"
 
@@ -36,18 +41,20 @@ def unheld(
     `quotas`: whether the sandbox gives folders a size of their own."""
     found = _limits(harness, limits, enforcement)
     spec, enforces = task.spec, harness.enforces
+    gateway = upstream_of(harness) is not None
+    stripped = gateway and getattr(harness, "strip_tools", False)
     if spec.network != "full" and not _held(enforcement, "network"):
         found["network"] = f"{spec.network} was asked for: {_by(enforcement, 'network')}"
     for folder in () if quotas else spec.quota_kb:
         found[f"quota_kb.{folder}"] = "a plain folder: this sandbox gives no folder a size of its own"
     for name, tools in (("allowed_tools", spec.allowed_tools), ("forbidden_tools", spec.forbidden_tools)):
-        if tools and name not in enforces:
-            found[name] = _AFTER if harness.records_tools else _NOT_TOLD
+        if tools and name not in enforces and not (stripped and name == "forbidden_tools"):
+            found[name] = _AFTER if harness.records_tools or gateway else _NOT_TOLD
     for part, value in msgspec.structs.asdict(spec.sampling).items():
-        if value is not None and f"sampling.{part}" not in enforces:
+        if value is not None and f"sampling.{part}" not in enforces and not gateway:
             found[f"sampling.{part}"] = "this harness decides by itself how its model samples"
     for tool, milliseconds in spec.latency_ms.items():
-        if milliseconds and "latency_ms" not in enforces:
+        if milliseconds and "latency_ms" not in enforces and not gateway:
             found[f"latency_ms.{tool}"] = "only a harness can delay its own tools, and this one does not"
     return found
 
@@ -57,11 +64,12 @@ def _limits(harness: Harness, limits: Limits, enforcement: Mapping[str, Enforcem
     for name in NAMES:
         if getattr(limits, name) is None or name in harness.enforces:
             continue
-        if name == "turns":
-            if not harness.records_tools:
-                found[name] = "this harness does not tell its turns"
-        elif name == "tokens":
-            found[name] = "counted as the harness tells them and flagged; it is not stopped for them"
+        if name == "turns" or name in BUDGET:
+            if upstream_of(harness) is not None or (name == "turns" and harness.records_tools):
+                continue
+            found[name] = _UNSEEN.get(
+                name, "only the model gateway can hold it, and this harness has no upstream"
+            )
         elif not _held(enforcement, HELD_AS[name]):
             found[name] = _by(enforcement, HELD_AS[name])
     return found

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hemra.reports import numbers as n
 from hemra.reports.page import definitions, heading, line, table, write
+from hemra.reports.spent import cost_words, short_cost, table_rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -128,8 +129,18 @@ def _cost_figures(comparison: Row) -> list[tuple[str, str]]:
         if time["low_ns"] is not None:
             spread = f"  (95 % bootstrap {_signed(time['low_ns'])} to {_signed(time['high_ns'])})"
         found.append(("agent time, A − B by task", f"{_signed(time['median_ns'])}{spread}"))
-    costs = [n.money(s["cost"]["usd"], s["cost"]["lower_bound"]) for s in (a, b)]
-    return [*found, ("cost", f"{costs[0]} and {costs[1]}")]
+    pairs = zip(table_rows(a), table_rows(b), strict=True)
+    found += [(name, f"{left} and {right}") for (name, left), (_, right) in pairs]
+    found.append(("cost", f"{short_cost(a)} and {short_cost(b)}"))
+    for label, side in (("A", comparison["a"]), ("B", comparison["b"])):
+        if words := cost_words(side["matched"], side["prices"]):
+            found.append((f"cost of {label}", words))
+    cost = comparison["result"]["cost"]
+    if cost["usd"] is not None:
+        found.append(("cost, A − B", f"{'−' if cost['usd'] < 0 else '+'}{n.money(abs(cost['usd']))}"))
+    elif a["cost"]["usd"] is not None or b["cost"]["usd"] is not None:
+        found.append(("cost, A − B", f"not compared: {cost['withheld']}"))
+    return found
 
 
 def _signed(ns: float) -> str:

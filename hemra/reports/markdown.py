@@ -7,6 +7,7 @@ from typing import Any
 
 from hemra.reports import numbers as n
 from hemra.reports.compare_text import detectable, figures, verdict
+from hemra.reports.spent import CALLS_AND_TOKENS, calls_and_tokens, cost_words, short_cost
 from projections import words
 
 Row = dict[str, Any]
@@ -56,20 +57,26 @@ def report_markdown(report: Row) -> str:
 def _harnesses(report: Row) -> list[str]:
     columns = [
         ("Harness", "<"), ("Version", "<"), ("Scored", ">"), ("Passed", ">"), ("Strict [95 %]", ">"),
-        ("Scored only [95 %]", ">"), ("Agent time (p90)", ">"), ("Tokens in / out", ">"), ("Cost", ">"),
+        ("Scored only [95 %]", ">"), ("Agent time (p90)", ">"), ("Model wait", ">"), ("First token", ">"),
+        ("Cost", ">"),
     ]  # fmt: skip
     rows = [
         (
             cell(h["name"]), cell(h["version"]), f"{h['scored']}/{h['planned']}", str(h["passed"]),
             _score(h["strict"]), _score(h["scored_only"]),
             f"{n.duration(h['agent_ns']['median'])} ({n.duration(h['agent_ns']['p90'])})",
-            f"{n.total(h['tokens']['input']['sum'], h['tokens']['input']['lower_bound'])} / "
-            f"{n.total(h['tokens']['output']['sum'], h['tokens']['output']['lower_bound'])}",
-            n.money(h["cost"]["usd"], h["cost"]["lower_bound"]),
+            n.duration(h["model_ns"]["median"]), n.duration(h["first_token_ns"]["median"]), short_cost(h),
         )
         for h in report["harnesses"]
     ]  # fmt: skip
-    return ["## Harnesses", "", *_table(columns, rows)]
+    called = [[cell(h["name"]), *calls_and_tokens(h)] for h in report["harnesses"]]
+    costs = [(h["name"], cost_words(h, report["prices"])) for h in report["harnesses"]]
+    return [
+        "## Harnesses", "", *_table(columns, rows),
+        "## Model calls", "",
+        *_table([("Harness", "<"), *((title, ">") for title in CALLS_AND_TOKENS)], called),
+        *(f"- {cell(name)}: {cell(text)}" for name, text in costs if text), *([""] if any(t for _, t in costs) else []),
+    ]  # fmt: skip
 
 
 def _trials(report: Row) -> list[str]:

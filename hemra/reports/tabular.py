@@ -9,6 +9,12 @@ from projections.export import csv_bytes
 
 Row = dict[str, Any]
 
+_SPENT = (
+    "agent_median_ns", "model_median_ns", "first_token_median_ns", "turn_calls", "side_calls", "failed_calls",
+    "replayed_calls", "input_tokens", "cache_read_tokens", "output_tokens", "reasoning_tokens", "cost_usd", "told_usd",
+    "computed_usd", "cost_unknown_trials",
+)  # fmt: skip
+
 
 def report_csv(report: Row) -> str:
     """One row for each task and harness. Durations in ns, cost in US dollars."""
@@ -27,10 +33,7 @@ def report_csv(report: Row) -> str:
                     "scored": cell["scored"],
                     "passed": cell["passed"],
                     "mean_reward": cell["mean"],
-                    "agent_median_ns": cell["agent_median_ns"],
-                    "input_tokens": cell["input_tokens"],
-                    "output_tokens": cell["output_tokens"],
-                    "cost_usd": cell["cost_usd"],
+                    **{name: cell[name] for name in _SPENT if name != "cost_unknown_trials"},
                     "cost_unknown_trials": cell["cost_unknown"],
                 }
             )
@@ -45,13 +48,17 @@ def compare_csv(comparison: Row) -> str:
             "a_scored": t["a"]["scored"], "a_passed": t["a"]["passed"], "a_mean": t["a"]["mean"],
             "b_scored": t["b"]["scored"], "b_passed": t["b"]["passed"], "b_mean": t["b"]["mean"],
             "difference": t["difference"],
+            **{f"{side}_{name}": t[side]["spent"][name] for side in ("a", "b") for name in _SPENT},
         }
         for t in comparison["tasks"]
     ]  # fmt: skip
     left_out = [(u["task"], u["reason"]) for u in comparison["unpaired"]]
     left_out += [(task, "only A") for task in comparison["only_a"]]
     left_out += [(task, "only B") for task in comparison["only_b"]]
-    columns = ("a_scored", "a_passed", "a_mean", "b_scored", "b_passed", "b_mean", "difference")
+    columns = [
+        *("a_scored", "a_passed", "a_mean", "b_scored", "b_passed", "b_mean", "difference"),
+        *(f"{side}_{name}" for side in ("a", "b") for name in _SPENT),
+    ]
     rows += [{"task": task, "pairing": why, **dict.fromkeys(columns)} for task, why in left_out]
     return _csv(sorted(rows, key=lambda row: row["task"]))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hemra.reports import numbers as n
 from hemra.reports.page import WIDTH, definitions, heading, line, page_width, table, write
+from hemra.reports.spent import CALLS_AND_TOKENS, calls_and_tokens, cost_words, short_cost
 from projections import words
 
 if TYPE_CHECKING:
@@ -84,14 +85,15 @@ def _warnings(report: Row) -> list[RenderableType]:
 
 
 def _harnesses(report: Row, names: dict[str, str], width: int) -> list[RenderableType]:
-    """Two tables: what each harness reached, and what it took."""
+    """Tables of what each harness reached, and what it took."""
     columns = [("Harness", "+"), ("Scored", ">"), ("Passed", ">"), ("Strict [95 %]", ">"),
                ("Scored only [95 %]", ">")]  # fmt: skip
     longest = max((len(_name(h, names)) for h in report["harnesses"]), default=0)
     with_bar = width >= WIDTH and longest <= 24
     reached = table([*columns, ("", "<")] if with_bar else columns)
-    took = table([("Harness", "+"), ("Agent time", ">"), ("p90", ">"), ("Tokens in", ">"),
-                  ("Tokens out", ">"), ("Cost", ">"), ("Tool calls", ">"), ("Run again", ">")])  # fmt: skip
+    took = table([("Harness", "+"), ("Agent time", ">"), ("p90", ">"), ("Model wait", ">"), ("First token", ">"),
+                  ("Tool calls", ">"), ("Cost", ">"), ("Run again", ">")])  # fmt: skip
+    called = table([("Harness", "+"), *((title, ">") for title in CALLS_AND_TOKENS)])
     for h in report["harnesses"]:
         name = _name(h, names)
         full = h["scored"] == h["planned"]
@@ -100,15 +102,24 @@ def _harnesses(report: Row, names: dict[str, str], width: int) -> list[Renderabl
             _score(h["strict"]), _score(h["scored_only"]),
         ]  # fmt: skip
         reached.add_row(*scores, *([_bar(h["strict"]["mean"])] if with_bar else []))
-        tokens, retries = h["tokens"], h["retries"]["tries"]
+        retries = h["retries"]["tries"]
         took.add_row(
             name, n.duration(h["agent_ns"]["median"]), n.duration(h["agent_ns"]["p90"]),
-            n.total(tokens["input"]["sum"], tokens["input"]["lower_bound"]),
-            n.total(tokens["output"]["sum"], tokens["output"]["lower_bound"]),
-            n.money(h["cost"]["usd"], h["cost"]["lower_bound"]), n.count(h["tool_calls"]),
-            line((str(retries), "yellow" if retries else "dim")),
+            n.duration(h["model_ns"]["median"]), n.duration(h["first_token_ns"]["median"]),
+            n.count(h["tool_calls"]), short_cost(h), line((str(retries), "yellow" if retries else "dim")),
         )  # fmt: skip
-    return [heading("Scores"), reached, heading("Time and cost"), took]
+        called.add_row(name, *calls_and_tokens(h))
+    return [
+        heading("Scores"), reached, heading("Time and cost"), took, *_costs(report, names),
+        heading("Model calls"), called,
+    ]  # fmt: skip
+
+
+def _costs(report: Row, names: dict[str, str]) -> list[RenderableType]:
+    """Costs in words, of harnesses whose sum alone says too little."""
+    told = [(_name(h, names), cost_words(h, report["prices"])) for h in report["harnesses"]]
+    pairs = [(name, line((text, ""))) for name, text in told if text]
+    return [line(), definitions(pairs)] if pairs else []
 
 
 def _name(harness: Row, names: dict[str, str]) -> Text:

@@ -22,6 +22,10 @@ ALIASES = {
         "run_terminal_cmd",
     ),
     "read_file": ("read", "view", "view_file", "open_file", "read_text_file", "fs/read_text_file"),
+    "write_file": ("write", "create_file", "write_to_file", "write_text_file", "fs/write_text_file"),
+    "patch": ("edit", "multiedit", "apply_patch", "str_replace", "replace_in_file", "edit_file"),
+    "search_files": ("grep", "glob", "search", "find_files", "grep_search", "file_search", "search_text"),
+    "execute_code": ("python", "run_python", "code_interpreter", "code_execution"),
 }
 _CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
 

@@ -3,6 +3,7 @@
 --
 -- harness_no, task_no   position in the plan, from 1
 -- harness, harness_kind, harness_version, harness_digest, model   version and model are null where not told
+-- served                     its calls of a model pass the gateway
 -- task, task_digest, scorer_digest
 -- attempt               from 1
 WITH planned AS (
@@ -29,6 +30,7 @@ SELECT
     harness ->> '$.version' AS harness_version,
     harness ->> '$.digest' AS harness_digest,
     harness ->> '$.definition.model' AS model,
+    coalesce(json_type(harness, '$.definition.upstream') = 'OBJECT', false) AS served,
     task_no,
     task ->> '$.id' AS task,
     task ->> '$.digest' AS task_digest,

@@ -9,6 +9,9 @@
 -- dataset, dataset_digest, dataset_source, tasks
 -- attempts, jobs, retries, seed, sandbox, trials
 -- limits, hemra, host       JSON objects as planned
+-- prices                    JSON: name, date and digest of the price table; null where none was used
+-- cassette                  JSON: the recorded run that answered in the models' place, and what a miss became
+-- record_cassette           bodies of model calls were kept
 -- planned_at                UTC wall time of the plan (for people; nothing is computed from it)
 -- duration_ns               time that engines worked on it: sum over sessions, from the monotonic clock
 -- sessions                  engines that worked on it: 1, and one more for each resume
@@ -44,6 +47,13 @@ SELECT
     p.data -> '$.limits' AS limits,
     p.data -> '$.hemra' AS hemra,
     p.data -> '$.host' AS host,
+    CASE WHEN json_type(p.data, '$.prices') = 'OBJECT' THEN json_object(
+        'name', p.data ->> '$.prices.name',
+        'date', p.data ->> '$.prices.date',
+        'digest', p.data ->> '$.prices.digest'
+    ) END AS prices,
+    CASE WHEN json_type(p.data, '$.cassette') = 'OBJECT' THEN p.data -> '$.cassette' END AS cassette,
+    coalesce(TRY_CAST(p.data ->> '$.record_cassette' AS BOOLEAN), false) AS record_cassette,
     p.time AS planned_at,
     (SELECT CAST(sum(duration_ns) AS BIGINT) FROM sessions) AS duration_ns,
     (SELECT count(*) FROM sessions) AS sessions

@@ -14,9 +14,11 @@
 -- flags, limit_fired, phases, limits, not_enforced, why_not_enforced   JSON; limit_fired is null where no limit ended it
 -- exit_code, exit_signal
 -- duration_ns, agent_ns      whole trial (last try), harness process alone; monotonic clock
--- input_tokens … cost_usd, model_calls, tool_calls, messages   of the try that counts; calls are null where
---                            the kind of harness cannot tell them (`command` tells no tool calls)
+-- input_tokens … first_token_ns, tool_calls, messages   of the try that counts, as in table tries; calls are null
+--                            where the kind of harness cannot tell them (`command` tells no tool calls), and
+--                            those by kind where no call passes the gateway
 -- cost_partial, usage_partial   cost_usd, the tokens are lower bounds: some of it was not told
+-- told_usd, priced_usd, unpriced_calls, replayed_calls, replayed_usd   see table tries
 -- first_seq, last_seq        events of the try that counts: last_seq is its trial.finished
 WITH queued AS (
     SELECT * FROM (
@@ -37,6 +39,7 @@ planned AS (
         coalesce(q.data ->> '$.scorer_digest', p.scorer_digest) AS scorer_digest,
         coalesce(CAST(q.data ->> '$.attempt' AS BIGINT), p.attempt) AS attempt,
         p.harness_kind,
+        p.served,
         p.harness_no,
         p.task_no
     FROM plan AS p
@@ -79,10 +82,24 @@ joined AS (
         t.reasoning_tokens, t.cost_usd,
         t.cost_usd IS NOT NULL AND (t.cost_partial OR list_contains(
             CAST(f.data -> '$.flags' AS VARCHAR[]), 'cost_partial')) AS cost_partial,
-        list_contains(CAST(f.data -> '$.flags' AS VARCHAR[]), 'usage_partial') AS usage_partial,
+        t.usage_partial OR list_contains(CAST(f.data -> '$.flags' AS VARCHAR[]), 'usage_partial')
+            AS usage_partial,
+        t.told_usd, t.priced_usd, t.failed_input_tokens, t.failed_output_tokens, t.unpriced_calls,
+        t.replayed_calls, t.replayed_usd, t.model_ns, t.first_token_ns,
         -- Nothing recorded means nothing done only where the kind of harness tells what it does.
-        CASE WHEN t.model_calls > 0 OR p.harness_kind IN ('oracle', 'nop') THEN t.model_calls END AS model_calls,
-        CASE WHEN t.tool_calls > 0 OR p.harness_kind <> 'command' THEN t.tool_calls END AS tool_calls,
+        CASE WHEN t.model_calls > 0 OR p.served OR p.harness_kind IN ('oracle', 'nop') THEN t.model_calls END
+            AS model_calls,
+        CASE WHEN t.first_seq IS NOT NULL AND p.served THEN coalesce(t.turn_calls, 0) ELSE t.turn_calls END
+            AS turn_calls,
+        CASE WHEN t.first_seq IS NOT NULL AND p.served THEN coalesce(t.side_calls, 0) ELSE t.side_calls END
+            AS side_calls,
+        CASE WHEN t.first_seq IS NOT NULL AND p.served THEN coalesce(t.failed_calls, 0) ELSE t.failed_calls END
+            AS failed_calls,
+        CASE WHEN t.first_seq IS NOT NULL AND p.served THEN coalesce(t.retry_calls, 0) ELSE t.retry_calls END
+            AS retry_calls,
+        CASE WHEN t.first_seq IS NOT NULL AND p.served THEN coalesce(t.refused_calls, 0) ELSE t.refused_calls END
+            AS refused_calls,
+        CASE WHEN t.tool_calls > 0 OR p.served OR p.harness_kind <> 'command' THEN t.tool_calls END AS tool_calls,
         t.messages,
         CASE
             WHEN f.seq IS NOT NULL THEN 'finished'
@@ -148,7 +165,21 @@ SELECT
     cost_usd,
     coalesce(cost_partial, false) AS cost_partial,
     coalesce(usage_partial, false) AS usage_partial,
+    told_usd,
+    priced_usd,
+    unpriced_calls,
+    replayed_calls,
+    replayed_usd,
+    failed_input_tokens,
+    failed_output_tokens,
     model_calls,
+    turn_calls,
+    side_calls,
+    failed_calls,
+    retry_calls,
+    refused_calls,
+    model_ns,
+    first_token_ns,
     tool_calls,
     messages,
     first_seq,

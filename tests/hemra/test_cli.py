@@ -22,7 +22,7 @@ from hemra.cli.run import _gate
 from hemra.cli.run import run as run_command
 from hemra.cli.runfile import read_run_file
 from hemra.cli.since import parse_since
-from hemra.cli.sizes import Length, Share, Size
+from hemra.cli.sizes import Length, NamedLimit, Share, Size
 from hemra.errors import DatasetChanged, GateMissed, HemraError, Interrupted, NotFound, UsageError
 from projections.errors import BadComparison, NotTrusted, RunNotFound
 
@@ -50,6 +50,19 @@ def test_sizes_are_bytes(text: str, size: int) -> None:
 def test_lengths_are_seconds(text: str, seconds: float) -> None:
     """A timeout in the wrong unit turns every trial into a timeout, or none."""
     assert Length().convert(text, None, None) == seconds
+
+
+def test_any_limit_can_be_named() -> None:
+    """A budget that is dropped or read in the wrong type lets a harness spend what it likes."""
+    assert NamedLimit().convert("calls=40", None, None) == ("calls", 40)
+    assert NamedLimit().convert("cost_usd=0.25", None, None) == ("cost_usd", 0.25)
+
+
+@pytest.mark.parametrize("text", ["calls", "calls=", "calls=many", "calls=1.5", "cals=3", "=3"])
+def test_a_limit_that_is_none_is_refused(text: str) -> None:
+    """A misspelt budget that is accepted is no budget."""
+    with pytest.raises(click.BadParameter):
+        NamedLimit().convert(text, None, None)
 
 
 @pytest.mark.parametrize(

@@ -17,18 +17,28 @@ def limit(name: str) -> LimitFired:
     return LimitFired(name=name, value=10, measured=11, unit="x")
 
 
+SAYS = "the harness says that the endpoint did not serve"
 ROWS = [
     ("a person or the run stopped it", Facts(cancelled="Ctrl-C", exit_code=0), "cancelled"),
     ("our own code failed", Facts(broke="KeyError: 'x'", unready="late"), "infra_error"),
     ("it could not be set up", Facts(unready="prepare: exit code 1"), "setup_error"),
     ("the sandbox vanished", Facts(lost="container removed", limit=WALL, exit_code=137), "sandbox_lost"),
-    ("the model's endpoint did not serve", Facts(adapter="auth_error", exit_code=0), "auth_error"),
-    ("the model's endpoint did not serve", Facts(adapter="quota_error", limit=WALL), "quota_error"),
-    ("the model's endpoint did not serve", Facts(adapter="provider_error", exit_code=1), "provider_error"),
+    ("the model's endpoint did not serve", Facts(endpoint="auth_error", adapter="completed"), "auth_error"),
+    ("the model's endpoint did not serve", Facts(endpoint="provider_error", limit=WALL), "provider_error"),
+    ("the cassette had no answer", Facts(missed="turn 2", limit=WALL, adapter="provider_error"), "unknown"),
+    (SAYS, Facts(adapter="auth_error", exit_code=0), "auth_error"),
+    (SAYS, Facts(adapter="quota_error", limit=WALL), "quota_error"),
+    (SAYS, Facts(adapter="provider_error", exit_code=1), "provider_error"),
+    (
+        "a limit stopped it",
+        Facts(limit=limit("calls"), refused=True, adapter="provider_error"),
+        "budget_exceeded",
+    ),
     ("a limit stopped it", Facts(limit=WALL, exit_signal=9), "timeout"),
     ("a limit stopped it", Facts(limit=WALL, adapter="completed", hung=True), "timeout"),
     ("a limit stopped it", Facts(limit=limit("something_new")), "budget_exceeded"),
     ("it hung after its end", Facts(adapter="completed", hung=True, exit_signal=15), "harness_error"),
+    ("its calls to the model show it", Facts(endpoint="harness_error", adapter="completed"), "harness_error"),
     ("the adapter knows", Facts(adapter="completed", exit_code=1), "completed"),
     ("the adapter knows", Facts(adapter="harness_error", exit_code=0), "harness_error"),
     ("the adapter knows", Facts(adapter="turn_limit", exit_code=0), "turn_limit"),

@@ -16,7 +16,7 @@ from hemra.datasets.integrity import differing
 from hemra.datasets.load import load_dataset, load_folder, load_suite, load_task, select
 from hemra.datasets.model import TaskSpec
 from hemra.datasets.pins import pin
-from hemra.datasets.schema import ENGINE, HARNESS, MEANINGS, PEOPLE, SANDBOX, task_schema
+from hemra.datasets.schema import ENGINE, GATEWAY, HARNESS, MEANINGS, PEOPLE, SANDBOX, task_schema
 from hemra.datasets.template import new_task
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
 from hemra.scoring.gates.suite import check_folder
@@ -272,7 +272,7 @@ def test_the_schema_says_of_every_field_who_holds_it() -> None:
         assert part["additionalProperties"] is False
         assert set(part["properties"]) == set(MEANINGS[name]), name
         for field, told in part["properties"].items():
-            assert told["x-held-by"] in (ENGINE, SANDBOX, HARNESS, PEOPLE), field
+            assert told["x-held-by"] in (ENGINE, SANDBOX, GATEWAY, HARNESS, PEOPLE), field
             assert told["description"].endswith("."), field
     assert sorted(schema["required"]) == ["difficulty", "id", "title", "version"]
     assert set(schema["properties"]) == set(TaskSpec.__struct_fields__)
@@ -293,22 +293,29 @@ def unheld_of(**spec: Any) -> dict[str, str]:
     return unheld(task, load_harness("oracle"), limits, host_enforcement(linux=True, root=False))
 
 
+#: Limits that only the gateway can hold: the oracle calls no model.
+BUDGET = {"tokens": 3, "calls": 3, "input_tokens": 3, "output_tokens": 3, "cost_usd": 3}
+
+
 def test_every_field_is_held_or_named() -> None:
     """A limit or a wish of a task would silently be skipped."""
     assert unheld_of(network="full") == {}
     whole = unheld_of(
         network="none", allowed_tools=["a"], forbidden_tools=["b"], latency_ms={"a": 5},
         sampling={"temperature": 0.0, "seed": 42},
-        limits={"wall_seconds": 1, "turns": 2, "tokens": 3, "memory_mb": 4, "processes": 5, "output_mb": 6},
+        limits={"wall_seconds": 1, "turns": 2, "memory_mb": 4, "processes": 5, "output_mb": 6} | BUDGET,
     )  # fmt: skip
     assert set(whole) == {"network", "allowed_tools", "forbidden_tools", "latency_ms.a", "sampling.temperature",
-                          "sampling.seed", "tokens"}  # fmt: skip
+                          "sampling.seed", *BUDGET}  # fmt: skip
     assert all(whole.values())
     by_harness = {
-        name for fields in MEANINGS.values() for name, (holder, _) in fields.items() if holder == HARNESS
+        name
+        for fields in MEANINGS.values()
+        for name, (holder, _) in fields.items()
+        if holder in (HARNESS, GATEWAY)
     }
     named = {name.partition(".")[0] for name in whole} | {name.partition(".")[2] for name in whole}
-    assert by_harness - {"top_p", "top_k"} <= named
+    assert by_harness - {"top_p", "top_k", "sampling"} <= named
 
 
 def test_checks_are_no_part_of_a_task(tmp_path: Path) -> None:

@@ -41,8 +41,10 @@ class SyntheticRun:
         task_salt: str = "",
         scorer_salt: str = "",
         kinds: Mapping[str, str] | None = None,
+        served: Iterable[str] = (),
     ) -> None:
         self.kinds = kinds or {}
+        self.served = set(served)
         self.store, self.run = store, run
         self.tasks, self.harnesses, self.attempts = list(tasks), list(harnesses), attempts
         self.task_salt, self.scorer_salt = task_salt, scorer_salt
@@ -95,7 +97,8 @@ class SyntheticRun:
             "harnesses": [
                 r.PlannedHarness(
                     name=h, kind=self.kinds.get(h, "protocol"), digest=digest(f"harness {h}"),
-                    definition={"model": f"model-{h}"},
+                    definition={"model": f"model-{h}"}
+                    | ({"upstream": {"base_url": "http://127.0.0.1:1/v1"}} if h in self.served else {}),
                     version="1.0",
                 )
                 for h in self.harnesses
@@ -150,6 +153,30 @@ class SyntheticRun:
             ),
             trial,
         )  # fmt: skip
+
+    def call(
+        self, trial: str, call: str, *, seconds: float = 1.0, asked: dict[str, Any] | None = None,
+        answered: bool = True, **answer: Any,
+    ) -> None:  # fmt: skip
+        """A call that passed the gateway: asked for, answered after `seconds`, by default whole and with usage."""
+        request: dict[str, Any] = {
+            "model": "m",
+            "parameters": {},
+            "call": call,
+            "dialect": "chat",
+            "stream": True,
+        }
+        self.event(c.ModelRequested(**(request | (asked or {}))), trial)
+        self.pass_time(seconds)
+        if not answered:
+            return
+        fields: dict[str, Any] = {
+            "model": "m-1", "call": call, "status": 200, "ended": "complete", "finish_reason": "stop",
+            "usage": t.Usage(input_tokens=100, cache_read_tokens=40, output_tokens=11, reasoning_tokens=3),
+            "first_byte_ns": SECOND // 10, "first_token_ns": SECOND // 5, "last_token_ns": SECOND * 7 // 10,
+            "duration_ns": int(seconds * SECOND),
+        }  # fmt: skip
+        self.event(c.ModelResponded(**(fields | answer)), trial)
 
     def score(
         self, trial: str, status: str, score: float | None, *, try_no: int = 1, reason: str = "checked"

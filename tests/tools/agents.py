@@ -168,7 +168,8 @@ class Agent:
             missing = [each for each in schema["required"] if each not in given]
             unknown = [each for each in given if each not in schema["properties"]]
             assert not missing + unknown, f"{name}: missing {missing}, unknown {unknown}"
-        ok, output = self._tools()[canonical(name)](given)
+        tools = self._tools()
+        ok, output = tools[name if name in tools else canonical(name)](given)
         self.calls.append(
             {
                 "call": call, "name": name, "tool": canonical(name), "arguments": given,

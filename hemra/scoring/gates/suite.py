@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,21 @@ def check_folder(
     wanted = {name: folder for name, folder in folders.items() if name in named}
     if traits_wanted := [each for each in selectors if is_trait(each)]:
         wanted = {name: folder for name, folder in wanted.items() if _fits(folder, root, traits_wanted)}
+    twins = _twins(folders)
     if not wanted:
         raise UsageError(f"{root}: no task" + (f" matches {', '.join(selectors)}" if selectors else " in it"))
-    return asyncio.run(_check_all(wanted, root, list(seeds), jobs, odd, tell))
+    return asyncio.run(_check_all(wanted, root, list(seeds), jobs, odd, tell, twins))
+
+
+def _twins(names: Iterable[str]) -> dict[str, str]:
+    """The names that only case or Unicode form tells from another, each with that one: they are one task's id."""
+    seen: dict[str, str] = {}
+    twins: dict[str, str] = {}
+    for name in names:
+        first = seen.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+        if first != name:
+            twins |= {name: first, first: name}
+    return twins
 
 
 def _fits(folder: Path, root: Path, wanted: Sequence[str]) -> bool:
@@ -106,12 +119,16 @@ async def _check_all(
     jobs: int,
     odd: bool,
     tell: Callable[[Checked], None],
+    twins: dict[str, str],
 ) -> list[Checked]:
     slots = asyncio.Semaphore(jobs)
 
     async def one(name: str, folder: Path) -> Checked:
         async with slots:
             checked = await _check(name, folder, root, seeds, odd)
+        if name in twins:
+            text = f"its id is also that of {root / twins[name]}: case does not tell ids apart"
+            checked.findings.append(Finding(checked.task, ERROR, text))
         tell(checked)
         return checked
 

@@ -1,0 +1,196 @@
+"""The model behind a trial: the run's gateway, a try's channel in it, and what that channel says of the try."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harnesses.base import GatewayAddress
+from hemra.scoring.toolnames import canonical
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from eventlog.schemas.base import EventData
+    from eventlog.schemas.runs import RunPlanned
+    from eventlog.schemas.trials import LimitFired, Usage
+    from eventlog.store import Store
+    from harnesses.base import Conclusion, Dialect, Harness, Upstream
+    from hemra.engine.context import Job
+    from hemra.gateway.cassette import TrialCassette
+    from hemra.gateway.channel import Channel, ResolvedUpstream
+    from hemra.gateway.prices import PriceTable
+    from hemra.gateway.server import Gateway
+    from hemra.sandboxes.base import Endpoint, Sandbox
+    from hemra.secrets import Redactor
+
+
+def upstream_of(harness: Harness) -> Upstream | None:
+    """The model's endpoint that a harness file names; none for harnesses that call no model through the gateway."""
+    said: Upstream | None = getattr(harness, "upstream", None)
+    return said
+
+
+def _spoken(harness: Harness) -> Dialect:
+    """The dialect that a harness is to speak: what its file says, else the first that its adapter knows."""
+    upstream = upstream_of(harness)
+    said: Dialect | None = upstream.dialect if upstream else None
+    first: Dialect = getattr(harness, "dialect", "chat")
+    return said or first
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunGateway:
+    """The gateway of a run, and where it passes the calls of each harness (by name) on to."""
+
+    server: Gateway
+    upstreams: Mapping[str, ResolvedUpstream | None]
+    prices: PriceTable | None = None
+    blob: Callable[[bytes], str] | None = None
+    cassette: Callable[[Job], TrialCassette | None]
+
+    def keys(self) -> dict[str, dict[str, str]]:
+        """What must not be recorded, by harness and by the name that stands in its place."""
+        return {
+            name: {f"upstream.key of {name}": upstream.key}
+            for name, upstream in self.upstreams.items()
+            if upstream is not None and upstream.key is not None
+        }
+
+
+async def open_gateway(
+    store: Store, planned: RunPlanned, harnesses: Mapping[str, Harness]
+) -> RunGateway | None:
+    """Start the gateway where some harness needs it. Raises HemraError for a key that is not to be had: none is
+    needed where a cassette answers everything."""
+    wanted = {
+        name: upstream for name, each in harnesses.items() if (upstream := upstream_of(each)) is not None
+    }
+    if not wanted:
+        return None
+    from hemra.gateway.cassette import ERROR, cassette_for
+    from hemra.gateway.keys import resolved
+    from hemra.gateway.prices import PriceTable
+    from hemra.gateway.server import Gateway
+
+    offline = planned.cassette is not None and planned.cassette.miss == ERROR
+    upstreams = {name: None if offline else resolved(upstream) for name, upstream in wanted.items()}
+    return RunGateway(
+        server=await Gateway.start(), upstreams=upstreams,
+        prices=PriceTable.of_record(planned.prices) if planned.prices else None,
+        blob=(lambda body: store.blobs.put(body).digest) if planned.record_cassette else None,
+        cassette=partial(cassette_for, store, planned),
+    )  # fmt: skip
+
+
+class Served:
+    """The model of one try. Without a gateway for its harness everything here is empty."""
+
+    def __init__(self, gateway: RunGateway | None, job: Job) -> None:
+        self._gateway = gateway if gateway is not None and job.harness.name in gateway.upstreams else None
+        self._job = job
+        self._channel: Channel | None = None
+        self._cassette: TrialCassette | None = None
+
+    @property
+    def reach(self) -> list[Endpoint]:
+        """Where the try reaches its model on this machine."""
+        return [] if self._gateway is None else [self._gateway.server.endpoint]
+
+    @property
+    def tells_conversation(self) -> bool:
+        """Whether the gateway, not the harness, tells what was said and which tools were called."""
+        return self._gateway is not None and not self._job.harness.records_tools
+
+    def admit(
+        self, sandbox: Sandbox, emit: Callable[[EventData], None], redactor: Redactor
+    ) -> GatewayAddress | None:
+        """Open the try's channel. Returns where its programs reach it."""
+        if self._gateway is None:
+            return None
+        from hemra.gateway.channel import ChannelSpec
+        from hemra.gateway.normal import SamplingWish
+
+        gateway, job = self._gateway, self._job
+        keep = gateway.blob
+        self._cassette = cassette = gateway.cassette(job)
+        if cassette is not None:
+            cassette.at(workspace=sandbox.inside(sandbox.workspace), home=sandbox.inside(sandbox.home))
+        forbidden = {canonical(tool) for tool in job.task.spec.forbidden_tools}
+        token = secrets.token_urlsafe(24)
+        self._channel = gateway.server.admit(
+            ChannelSpec(
+                trial=job.trial, token=token, upstream=gateway.upstreams[job.harness.name],
+                model=job.harness.definition.get("model"), limits=job.limits,
+                sampling=SamplingWish(**msgspec.structs.asdict(job.task.spec.sampling)),
+                latency_ms={canonical(tool): delay for tool, delay in job.task.spec.latency_ms.items()},
+                forbidden=lambda name: canonical(name) in forbidden,
+                strip_tools=getattr(job.harness, "strip_tools", False),
+                tells_tools=self.tells_conversation, emit=emit, prices=gateway.prices, cassette=cassette,
+                blob=None if keep is None else lambda body: keep(redactor.clean_bytes(body)),
+            )
+        )  # fmt: skip
+        place = sandbox.address(gateway.server.endpoint)
+        return GatewayAddress(root=f"http://{place}/t/{job.trial}", token=token, dialect=_spoken(job.harness))
+
+    @property
+    def over(self) -> list[asyncio.Event]:
+        """Set when the harness is to be stopped: it goes on asking although its budget is spent."""
+        return [] if self._channel is None else [self._channel.over]
+
+    @property
+    def fired(self) -> LimitFired | None:
+        """The budget that was spent."""
+        return None if self._channel is None else self._channel.fired
+
+    def endpoint(self, *, stopped: bool) -> tuple[str | None, str | None]:
+        """(outcome, reason) as far as its calls say how the try ended. `stopped`: the harness was ended from outside,
+        so that a call which it left unanswered may have been cut short by that."""
+        return (None, None) if self._channel is None else self._channel.verdict(stopped=stopped)
+
+    @property
+    def missed(self) -> str | None:
+        """Which request the cassette had no answer for, where the try was refused for that."""
+        if self._channel is None or "cassette_miss" not in self._channel.flags:
+            return None
+        assert self._cassette is not None
+        return f"the cassette has no answer: {self._cassette.misses[-1]}"
+
+    @property
+    def refused(self) -> bool:
+        """Whether we refused it a call: what it then says of its endpoint is about us."""
+        return self._channel is not None and self._channel.refused > 0
+
+    def usage(self, said: Conclusion | None) -> Usage | None:
+        """What the try used: by the gateway's record where calls passed it, else by the harness's own word."""
+        if self._channel is not None and self._channel.calls:
+            return self._channel.usage
+        return said.usage if said else None
+
+    def flags(self, said: Conclusion | None) -> list[str]:
+        """What a reader of the try should know of its calls."""
+        if self._channel is None:
+            return []
+        found = list(self._channel.flags)
+        if not self._channel.calls:
+            found.append("no_model_calls")
+        told, seen = said.usage if said else None, self._channel.usage
+        if told is not None and seen is not None and _differ(told, seen):
+            found.append("usage_disagrees")
+        return found
+
+    async def close(self) -> None:
+        """End what is still under way; everything of it is recorded on return."""
+        if self._gateway is not None and self._channel is not None:
+            await self._gateway.server.dismiss(self._channel)
+
+
+def _differ(told: Usage, seen: Usage) -> bool:
+    """Whether the harness told other sums than were served. What one side does not tell differs from nothing."""
+    pairs = [(told.input_tokens, seen.input_tokens), (told.output_tokens, seen.output_tokens)]
+    return any(left is not None and right is not None and left != right for left, right in pairs)
