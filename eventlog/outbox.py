@@ -237,8 +237,7 @@ class Outbox:
         self._gathering = 0
 
     def settle(self, first: int, duplicates: int, items: int | None = None) -> None:
-        """What is in hand, or its first `items`, is on disk: lines after the first `duplicates` have seqs from
-        `first` on."""
+        """What is in hand, or its first `items`, is on disk: lines behind `duplicates` have seqs from `first` on."""
         with self._mutex:
             batch, self._in_hand = self._split(items)
             self._forget(batch)
