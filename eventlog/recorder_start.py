@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -23,6 +24,11 @@ from eventlog import errors
 from eventlog.store import Store
 
 _LINE_MAX = 64 * 1024
+#: Where programs, libraries and sockets are, the language, the time zone, and settings of our own and of tests.
+_KEPT = re.compile(
+    r"(PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|TZ|TMPDIR|(LC|XDG|LD|DYLD|PYTHON|HEMRA|FAKETIME|COVERAGE).*)$"
+)
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 
 def start_recorder(store: Store, stream: str, *, holder_pid: int, deadline: float) -> None:
@@ -60,10 +66,14 @@ def start_recorder(store: Store, stream: str, *, holder_pid: int, deadline: floa
 
 
 def _environment() -> dict[str, str]:
-    """The caller's environment, in which the recorder finds the same `eventlog`."""
+    """What the recorder needs of the caller's environment to find the same `eventlog` and the same sockets: it outlives
+    its caller, and anybody of this user can read it, so that no key belongs there."""
     home = str(Path(eventlog.__file__).parent.parent)
     paths = [home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    kept = {
+        name: value for name, value in os.environ.items() if _KEPT.match(name) and not _SECRET.search(name)
+    }
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _first_line(fd: int, deadline: float) -> bytes | None:

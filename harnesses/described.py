@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harnesses import placeholders
 from harnesses.base import HarnessFile, Needs, Terminal, TrialInput, Upstream
 from harnesses.definition import (
@@ -65,8 +67,12 @@ class DescribedHarness:
 
     @property
     def upstream(self) -> Upstream | None:
-        """The endpoint that the model gateway passes its calls to."""
-        return self.file.upstream
+        """The endpoint that the model gateway passes its calls to; a key's file is beside the harness file."""
+        upstream = self.file.upstream
+        if upstream is None or upstream.key is None or upstream.key.file is None:
+            return upstream
+        file = str(self.folder.absolute() / Path(upstream.key.file).expanduser())
+        return msgspec.structs.replace(upstream, key=msgspec.structs.replace(upstream.key, file=file))
 
     @property
     def strip_tools(self) -> bool:
@@ -103,6 +109,8 @@ class DescribedHarness:
                 found.append(f"env: {name} takes ${source} from your environment, where it is not set")
         found += self._missing_files()
         found += placeholders.misspelt([*self.words, *self.file.env.values()])
+        if self.upstream is None:
+            found += placeholders.without_gateway([*self.words, *self.file.env.values()])
         for part in ("command", "version_command", "settings", "upstream"):
             for where in secrets_in(self.definition.get(part), part):
                 found.append(

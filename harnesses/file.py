@@ -7,11 +7,11 @@ import math
 import re
 import shlex
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from harnesses.base import HarnessFile
+from harnesses.base import Dialect, HarnessFile, KeySource, Upstream
 from harnesses.definition import passes_through
 from harnesses.errors import HarnessFileError
 
@@ -70,16 +70,14 @@ def check(content: Any) -> HarnessFile:
     """A HarnessFile from what a file holds. Raises HarnessFileError."""
     if not isinstance(content, dict):
         raise HarnessFileError("a harness file is a mapping with at least 'name' and 'kind'")
-    for key in content:
-        if key not in FIELDS:
-            near = difflib.get_close_matches(str(key), FIELDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(FIELDS)}"
-            raise HarnessFileError(f"unknown field {key!r}: {hint}")
+    _known(content, FIELDS, "")
     for key in ("name", "kind"):
         if key not in content:
             raise HarnessFileError(f"field {key!r} is missing")
     for key in ("env", "settings"):
         _check_json(content.get(key), key)
+    if "upstream" in content:
+        _check_upstream(content["upstream"])
     try:
         file = msgspec.convert(content, HarnessFile)
     except msgspec.ValidationError as error:
@@ -91,6 +89,43 @@ def check(content: Any) -> HarnessFile:
     _check_places(file)
     _check_env(file)
     return file
+
+
+def _check_upstream(value: Any) -> None:
+    """The mistakes that are made there most."""
+    if not isinstance(value, dict):
+        raise HarnessFileError(
+            "upstream: write a mapping with at least base_url, as in {base_url: https://…/v1}"
+        )
+    _known(value, Upstream.__struct_fields__, "upstream")
+    dialects = get_args(Dialect)
+    if value.get("dialect") not in (None, *dialects):
+        raise HarnessFileError(
+            f"upstream.dialect: {value['dialect']!r} is none; there are: {', '.join(dialects)}"
+        )
+    path = re.fullmatch(
+        r"(.*)/(?:chat/completions|completions|responses|messages)/?", str(value.get("base_url"))
+    )
+    if path is not None:
+        raise HarnessFileError(f"upstream.base_url: leave the endpoint's path off, as in {path[1]}")
+    key = value.get("key")
+    if key is None:
+        return
+    if not isinstance(key, dict):
+        raise HarnessFileError(
+            "upstream.key: say where the key is, as {env: NAME}; the key itself never stands here"
+        )
+    _known(key, KeySource.__struct_fields__, "upstream.key")
+    if str(key.get("env", "")).startswith("$"):
+        raise HarnessFileError(f"upstream.key.env: the name alone, without $: {str(key['env']).strip('${}')}")
+
+
+def _known(content: dict[Any, Any], fields: tuple[str, ...], where: str) -> None:
+    for key in content:
+        if key not in fields:
+            near = difflib.get_close_matches(str(key), fields, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(fields)}"
+            raise HarnessFileError(f"{f'{where}: ' if where else ''}unknown field {key!r}: {hint}")
 
 
 def _check_places(file: HarnessFile) -> None:

@@ -30,7 +30,8 @@ NAMES = (
     "gateway_token",
 )
 _KNOWN = re.compile(r"(?<!\$)\{(" + "|".join(NAMES) + r")\}")
-_ALIKE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
+_ALIKE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OF_THE_GATEWAY = ("gateway", "gateway_v1", "gateway_token")
 
 
 def values(file: HarnessFile, trial: TrialInput) -> dict[str, str]:
@@ -63,12 +64,21 @@ def names_in(words: list[str]) -> set[str]:
     return {match[1] for word in words for match in _KNOWN.finditer(word)}
 
 
+def without_gateway(words: list[str]) -> list[str]:
+    """One line for placeholders that only a harness with an upstream can have: they would be empty, and the program
+    would ask its maker's own endpoint."""
+    used = [f"{{{name}}}" for name in _OF_THE_GATEWAY if name in names_in(words)]
+    if not used:
+        return []
+    return [f"{', '.join(used)}: there is no gateway without `upstream`: name the model's endpoint there"]
+
+
 def misspelt(words: list[str]) -> list[str]:
     """One line for each thing in braces that is nearly a placeholder and none."""
     lines = []
     for word in words:
         for name in _ALIKE.findall(word):
-            near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.8)
+            near = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.8)
             if near and name not in NAMES:
                 lines.append(f"there is no placeholder {{{name}}}; did you mean {{{near[0]}}}?")
     return lines

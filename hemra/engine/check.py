@@ -122,7 +122,8 @@ def harness_names(harnesses: Sequence[Harness], *, elsewhere: bool = False) -> l
     """What is wrong with each harness, and names that two of them share. `elsewhere`: see `of_harness`."""
     found = []
     for harness in harnesses:
-        found += [*of_harness(harness, elsewhere=elsewhere), *_unusable_words(harness)]
+        own = [f"harness {harness.name}: {text}" for text in of_harness(harness, elsewhere=elsewhere)]
+        found += [*own, *_unusable_words(harness)]
     for name, count in Counter(harness.name for harness in harnesses).items():
         if count > 1:
             found.append(f"{count} harnesses are named {name}; results are told apart by name: rename one")

@@ -55,10 +55,23 @@ def planned_models(
     if request.cassette is None or request.cassette_miss == UPSTREAM:
         problems += _without_key(served)
     prices = _prices(request, problems) if served or request.prices is not None else None
+    unpriced = _unpriced(request, prices, served)
     if request.cassette is None or not tasks:
-        return PlannedModels(prices)
+        return PlannedModels(prices, warnings=unpriced)
     cassette, warnings = _cassette(store, request, tasks, served, problems)
-    return PlannedModels(prices, cassette, warnings)
+    return PlannedModels(prices, cassette, [*unpriced, *warnings])
+
+
+def _unpriced(request: RunRequest, prices: PriceTable | None, harnesses: Sequence[Harness]) -> list[str]:
+    """Harnesses whose cost cannot be known, where a limit asks for it."""
+    if request.limits.cost_usd is None or prices is None:
+        return []
+    return [
+        f"cost_usd cannot hold {harness.name}: {model or 'its model'} has no price in {prices.label}; "
+        "add it (`hemra prices` shows the table), unless its provider tells the cost of each call"
+        for harness in harnesses
+        if prices.entry(model := harness.definition.get("model")) is None
+    ]
 
 
 def _without_key(harnesses: Sequence[Harness]) -> list[HemraError]:

@@ -138,3 +138,11 @@ def test_no_output_and_exit_codes_are_flags_not_outcomes() -> None:
     )
     _, failed = answer(b"x", exit_code=3)
     assert (failed.outcome, failed.flags) == (None, ["nonzero_exit"])
+
+
+def test_a_placeholder_of_the_gateway_needs_an_upstream(tmp_path: Path) -> None:
+    """An empty base URL would send the agent, with the whole network, to its maker's own endpoint."""
+    file = HarnessFile(name="a", kind="command", command=["sh"], env={"OPENAI_BASE_URL": "{gateway_v1}"})
+    assert any("upstream" in text for text in CommandHarness(file, tmp_path).problems())
+    typo = HarnessFile(name="a", kind="command", command=["sh", "{gateway_V1}"])
+    assert any("{gateway_v1}" in text for text in CommandHarness(typo, tmp_path).problems())

@@ -272,3 +272,35 @@ def test_every_harness_tells_the_same_things(tmp_path: Path) -> None:
         assert one.enforces == frozenset()
         assert isinstance(one.records_tools, bool)
         assert one.interpreter().ended is False
+
+
+def test_a_key_file_is_looked_for_beside_the_harness_file(tmp_path: Path) -> None:
+    """A harness folder that is moved, or used from elsewhere, would lose its key."""
+    upstream = {"base_url": "http://x", "key": {"file": "./key"}}
+    made = CommandHarness(
+        check({"name": "a", "kind": "command", "command": "sh", "upstream": upstream}), tmp_path
+    )
+    assert made.upstream is not None
+    assert made.upstream.key is not None
+    assert made.upstream.key.file == str(tmp_path / "key")
+    assert made.definition["upstream"]["key"]["file"] == "./key"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "said"),
+    [
+        (None, "base_url"),
+        ({"base_uri": "x"}, "did you mean 'base_url'"),
+        ({"base_url": "http://x", "dialect": "openai"}, "chat, responses, messages"),
+        ({"base_url": "http://x", "key": "sk-dummy"}, "{env: NAME}"),
+        ({"base_url": "http://x", "key": {"envs": "X"}}, "did you mean 'env'"),
+        ({"base_url": "http://x/v1/chat/completions"}, "http://x/v1"),
+        ({"base_url": "http://x", "key": {"env": "$X"}}, "without $: X"),
+    ],
+)
+def test_the_mistakes_of_an_upstream_are_told_with_what_to_write(upstream: Any, said: str) -> None:
+    """A person who is not told what to write tries it with the key in the file."""
+    with pytest.raises(HarnessFileError) as error:
+        check({"name": "a", "kind": "command", "command": "x", "upstream": upstream})
+    assert said in str(error.value)
+    assert "sk-dummy" not in str(error.value)
