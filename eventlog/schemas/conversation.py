@@ -95,7 +95,8 @@ class ModelResponded(EventData, frozen=True, kw_only=True):
     beside it.
 
     - `call`: the request that it answers; `model`: the one that answered; `response`: the provider's id
-    - `message`: key of the assistant message that it brought; `calls`: ids of its tool calls
+    - `message`: key of the assistant message that it brought; `calls`: ids of its tool calls (those of a side call have
+      no `tool.called`)
     - `status`: HTTP status, null where there was no answer
     - `ended`: `complete`, `cut` (no finish reason), `disconnected` (the harness went away), `refused` (a budget or the
       loop guard), `unreachable`, `timeout`, `junk` (nothing that the dialect knows), `error` (told by the provider)

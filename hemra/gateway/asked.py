@@ -7,9 +7,11 @@ said.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import orjson
@@ -20,6 +22,13 @@ from hemra.gateway.dialects import by_name, of_path
 from hemra.gateway.normal import Dialect, Request, SamplingWish
 
 _COUNTING = "/count_tokens"
+#: Paths that count tokens and cost nothing, as they must be written.
+_FREE = frozenset(("/v1/messages/count_tokens", "/messages/count_tokens"))
+#: Methods that ask no model for anything at any other path than a model's.
+_READING = frozenset(("GET", "HEAD", "OPTIONS", "DELETE"))
+#: Where servers do not agree on which part of a path these end.
+_AMBIGUOUS = frozenset("#?;\\")
+_TWICE = re.compile("%25[0-9a-fA-F]{2}")
 
 
 @dataclass(kw_only=True)
@@ -52,7 +61,26 @@ class Asked:
     @property
     def asks_model(self) -> bool:
         """Whether a model is asked for something: that counts and may cost."""
-        return self.method == "POST" and self.aside != COUNT_TOKENS
+        return self.dialect is not None or (self.method == "POST" and self.aside != COUNT_TOKENS)
+
+
+def ambiguous(tail: str) -> bool:
+    """Whether a target may be one path here and another at the endpoint: a fragment, parameters of a path, NULs, what
+    is encoded twice."""
+    written = tail.partition("?")[0]
+    path = unquote(written)
+    if "#" in tail or _TWICE.search(written):
+        return True
+    return any(sign in _AMBIGUOUS or not sign.isprintable() for sign in path)
+
+
+def asks_in(method: str, path: str, body: bytes) -> Dialect | None:
+    """The dialect in which a request asks a model, however its path is written; null where it asks none."""
+    if method in _READING and not body:
+        return None
+    # Endpoints decode, join slashes, and some do not tell large letters from small ones.
+    steps = [step for step in unquote(path).lower().split("/") if step]
+    return of_path("/" + "/".join(steps))
 
 
 def form_of(path: str, otherwise: str | None) -> Dialect:
@@ -68,19 +96,23 @@ def read(
     *,
     sampling: SamplingWish,
     unwanted: Callable[[str], bool] | None,
+    url: str | None = None,
 ) -> Asked:
-    """A request for what it is. `unwanted`: which tools are to be taken out, null for none. Never raises for what a
-    harness sends."""
+    """A request for what it is. `unwanted`: which tools are to be taken out, null for none. `url`: to which it is
+    sent, null where that is not known. Never raises for what a harness sends."""
     asked = Asked(method=method, tail=tail, sent=body, plain=body)
-    if method != "POST" or (dialect := of_path(asked.path)) is None:
-        asked.aside = COUNT_TOKENS if method == "POST" and asked.path.endswith(_COUNTING) else PROBE
+    dialect = asks_in(method, asked.path, body)
+    if dialect is None and url is not None:
+        dialect = asks_in(method, urlsplit(url).path, body)
+    if dialect is None:
+        asked.aside = COUNT_TOKENS if method == "POST" and asked.path in _FREE else PROBE
         return asked
     asked.dialect = dialect
     try:
         asked.plain = decoded(body, encoding)
         asked.request = dialect.read(_object(asked.plain))
         _change(asked, dialect, asked.request, sampling, unwanted)
-    except (Undecodable, ValueError, RecursionError) as error:
+    except (Undecodable, ValueError, RecursionError, MemoryError) as error:
         asked.problem = f"the request could not be read: {error}"
     except Exception as error:  # noqa: BLE001 - a fault in reading it is no reason not to pass it on
         asked.problem = f"the request could not be read: {error!r}"

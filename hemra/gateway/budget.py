@@ -16,6 +16,10 @@ UNITS = {
     "output_tokens": "tokens",
     "cost_usd": "USD",
 }
+#: Calls that may be open at a time under a budget that is only known when they end: each may pass it.
+MOST_OPEN = 4
+#: Side calls that every trial may make, and for every turn, before they are more than titles and summaries.
+_SIDE, _SIDE_A_TURN = 5, 2
 _USAGE = Usage.__struct_fields__
 
 
@@ -34,7 +38,8 @@ class Budget:
     """Counts calls and sums what they used.
 
     A call counts from the moment in which it is sent on; one that the endpoint did not answer at all (an HTTP error, no
-    connection) is taken out again, for it was not served. A turn is a call that is no side call.
+    connection) is taken out again, for it was not served. A turn is a call that is no side call, and one that offers
+    tools to another model. What a call told no usage of is taken for what was seen of it, and no more.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -46,10 +51,19 @@ class Budget:
         self.cost_usd: float | None = None
         self._calls = 0
         self._turns = 0
+        self._sides = 0
+        self._seen_tokens = 0
+        self.seen_cost = 0.0
+        limits_ = (limits.tokens, limits.input_tokens, limits.output_tokens, limits.cost_usd)
+        self.spends = any(limit is not None for limit in limits_)
 
-    def exceeded(self, *, turn: bool) -> LimitFired | None:
-        """The budget that leaves no room for another call. `turn`: the call would be a turn."""
+    def exceeded(self, *, turn: bool, tokens: int = 0, cost: float = 0.0) -> LimitFired | None:
+        """The budget that leaves no room for another call. `turn`: the call would be a turn. `tokens`, `cost`: what
+        open calls have used so far, as far as it was seen."""
         made = self.made()
+        made["tokens"] += tokens
+        made["output_tokens"] += tokens
+        made["cost_usd"] += cost
         for name, unit in UNITS.items():
             limit = getattr(self._limits, name)
             if limit is not None and made[name] >= limit and (turn or name != "turns"):
@@ -59,14 +73,14 @@ class Budget:
     def made(self) -> dict[str, float]:
         """What was used so far, by budget. What nobody told is not in it."""
         told = total(self.usage, self.lost_usage) or Usage()
-        given, got = told.input_tokens or 0, told.output_tokens or 0
+        given, got = told.input_tokens or 0, (told.output_tokens or 0) + self._seen_tokens
         return {
             "calls": self._calls,
             "turns": self._turns,
             "tokens": given + got,
             "input_tokens": given,
             "output_tokens": got,
-            "cost_usd": self.cost_usd or 0.0,
+            "cost_usd": (self.cost_usd or 0.0) + self.seen_cost,
         }
 
     def begin(self, *, turn: bool) -> None:
@@ -74,19 +88,29 @@ class Budget:
         self.sent += 1
         self._calls += 1
         self._turns += turn
+        self._sides += not turn
 
     def end(
-        self, *, turn: bool, served: bool, whole: bool, usage: Usage | None, cost: float | None
+        self,
+        *,
+        turn: bool,
+        served: bool,
+        whole: bool,
+        usage: Usage | None,
+        cost: float | None,
+        left: bool = False,
+        pieces: int = 0,
     ) -> list[str]:
-        """A call is over: `served`, the endpoint began to answer; `whole`, it answered in order.
+        """A call is over: `served`, the endpoint began to answer; `whole`, it answered in order; `left`, the harness
+        went away; `pieces`, what was seen of its answer.
 
-        Returns flags for budgets that cannot be held because nothing was told to hold them by.
+        Returns flags, among them those of budgets that cannot be held because nothing was told to hold them by.
         """
         self.failed += not whole
         if not served:
             self._calls -= 1
-        if not whole:
-            # A turn that has to be taken again is taken once.
+        if not whole and not (left and served):
+            # A turn that has to be taken again is taken once; one that the harness took enough of is taken.
             self._turns -= turn
         if whole:
             self.usage = total(self.usage, usage)
@@ -94,7 +118,16 @@ class Budget:
             self.lost_usage = total(self.lost_usage, usage)
         if cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost
-        return self._not_held(usage, cost) if served else []
+        if not served:
+            return []
+        if usage is None or usage.output_tokens is None:
+            self._seen_tokens += pieces
+        flags = self._not_held(usage, cost)
+        if left and usage is None:
+            flags.append("usage_unknown")
+        if self._sides > _SIDE + _SIDE_A_TURN * self._turns:
+            flags.append("many_side_calls")
+        return flags
 
     def _not_held(self, usage: Usage | None, cost: float | None) -> list[str]:
         limits, flags = self._limits, []

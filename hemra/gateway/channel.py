@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from eventlog.schemas.trials import LimitFired, Usage
     from hemra.gateway.exchange import Exchange
     from hemra.gateway.normal import Request, SamplingWish
+
+#: Seconds after which a call that waits for others looks whether they have told all.
+_LOOK_AGAIN_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +146,7 @@ class Channel:
         self.fired: LimitFired | None = None
         self.refused = 0
         self.over = asyncio.Event()
+        self.freed = asyncio.Event()
         self.open: dict[str, Exchange] = {}
         self.reading = asyncio.Lock()
         self.closed = False
@@ -200,6 +205,12 @@ class Channel:
         """A task that belongs to this channel, until it is done."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def room(self) -> None:
+        """Return when a call has ended, or soon: one whose answer is told may be held open by the harness."""
+        self.freed.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.freed.wait(), _LOOK_AGAIN_S)
 
     async def close(self) -> None:
         """Break off what is open, and record its end. Twice does no harm."""

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from typing import Any
 
 import msgspec
 
-from hemra.gateway.lineage import Lineage, Made, Place, squeezed
+from hemra.gateway.lineage import Branch, Lineage, Made, Place, squeezed
 from hemra.gateway.normal import Answer, Message, Request, Tool, ToolCall
+from hemra.gateway.seen import Called, Seen, Told, ToolResult
 
 #: Why a call is no turn of the conversation.
 NO_TOOLS, OTHER_MODEL, PROBE, COUNT_TOKENS = "no_tools", "other_model", "probe", "count_tokens"
@@ -32,66 +34,13 @@ NO_TOOLS, OTHER_MODEL, PROBE, COUNT_TOKENS = "no_tools", "other_model", "probe",
 #: The context of a conversation without a message.
 BEGINNING = "sha256:" + hashlib.sha256(b"").hexdigest()
 
+#: A trial's messages that are known again when they come back. What is longer, or comes after so many, is not read:
+#: reading it is work, and keeping it memory, that other trials wait for.
+MOST_MESSAGES, MOST_PLACES = 20_000, 1_000_000
+
+#: The date, or `latest`, at the end of a model's name.
+_DATED = re.compile(r"-(?:20\d\d-?\d\d-?\d\d|latest)$")
 _MOST_TOKENS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-
-
-class Called(msgspec.Struct, frozen=True, kw_only=True):
-    """A call for the record: `call.id` is unique in the trial, whatever id the provider gave or left out."""
-
-    call: ToolCall
-    turn: int | None
-
-
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool gave back: `call` is the id in the record, `key` the key of the message that brought it."""
-
-    call: str
-    name: str
-    ok: bool | None
-    result: Any
-    key: str
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request brought.
-
-    - `context`: digest of the whole conversation, `prefix` of its first `known` messages, which were recorded before;
-      `messages`: how many it has; `added`: the rest, by key
-    - `fresh`: those of `added` to be recorded now, as they are to be recorded: a message once for every time that it
-      stands in a conversation; results are in `results`, an answer that comes back is recorded already
-    - `calls`: of an answer that was cut and whose calls the harness made all the same; they stand before `results`
-    - `auxiliary`: why this is no turn, or null; `retry_of`: the failed call that it repeats
-    - `tools`: digest of the tools offered, null without any; `tools_new`: not seen in this trial before
-    """
-
-    context: str
-    prefix: str
-    messages: int
-    known: int
-    added: tuple[str, ...]
-    fresh: tuple[tuple[str, Message], ...]
-    calls: tuple[Called, ...]
-    results: tuple[ToolResult, ...]
-    auxiliary: str | None
-    retry_of: str | None
-    tools: str | None
-    tools_new: bool
-
-
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer brought.
-
-    - `key`: of the assistant's message, null where nothing was said; `message`: to be recorded, null where it has
-      neither text nor reasoning, or was recorded before
-    - `calls`: to be recorded as called; `ids`: of all calls of the answer that are in the record
-    - `turn`: number of the turn, from 1; null for an answer that is cut, empty or auxiliary, or was given before
-    """
-
-    key: str | None = None
-    message: tuple[str, Message] | None = None
-    calls: tuple[Called, ...] = ()
-    ids: tuple[str, ...] = ()
-    turn: int | None = None
 
 
 class _Recorded:
@@ -136,6 +85,7 @@ class Conversation:
     def request(self, call: str, request: Request, *, auxiliary: str | None = None) -> Seen:
         """Take a request. `call` is its id, unique in the trial; `auxiliary` what its path already says."""
         place, context, before, keys = self._beginning(request)
+        branch = Branch(place)
         contexts, places, base = [context], [place], len(keys)
         shown: list[tuple[Message, Place | None]] = []
         for message in request.messages:
@@ -143,7 +93,7 @@ class Conversation:
                 key, at = self._system_key(message), None
                 context = _chained(context, key)
             else:
-                place = at = self._lineage.step(place, message)
+                place = at = self._lineage.step(place, message, branch)
                 key, context = at.key, _linked(at, context)
             keys.append(key)
             contexts.append(context)
@@ -153,7 +103,7 @@ class Conversation:
         tools, tools_new = self._offered(request.tools)
         self._open[call] = _Open(place, context, before + len(shown), keys, reason)
         known = self._known(contexts, reason)
-        calls, results = self._results([at for _, at in shown[known:] if at is not None])
+        calls, results = self._results(shown[known:])
         fresh = self._fresh(keys, base + known, shown[known:], {r.key for r in results}, reason)
         self._log(reason).contexts.update(contexts[known:])
         return Seen(
@@ -170,6 +120,20 @@ class Conversation:
             tools=tools,
             tools_new=tools_new,
         )
+
+    def readable(self, request: Request) -> bool:
+        """Whether it is short enough to be taken."""
+        return len(request.messages) <= MOST_MESSAGES and self._lineage.places < MOST_PLACES
+
+    def aside(self, request: Request) -> str | None:
+        """Why a request would be no turn, without taking it."""
+        place: Place | None = self._beginning(request)[0]
+        places = []
+        for message in request.messages:
+            if place is not None and message.role != "system":
+                place = self._lineage.known(place, message)
+                places += [place] if place is not None else []
+        return self._reason(request, places)
 
     def answer(self, call: str, answer: Answer) -> Told:
         """Take the answer to a request, as far as it came. Raises KeyError for a call that is not open.
@@ -193,7 +157,7 @@ class Conversation:
         if answer.id:
             self._responses[answer.id] = (place, context, asked.messages + 1)
         if first:
-            self._lineage.own(place, tuple(self._make(each) for each in answer.calls))
+            self._lineage.own(place, tuple(self._make(each, asked) for each in answer.calls))
         turn = self._next_turn(place, asked, complete=answer.complete)
         log = self._log(asked.auxiliary)
         log.contexts.add(context)
@@ -202,7 +166,9 @@ class Conversation:
             log.times[place.key] = times
             kept = _recordable(said, () if answer.complete else said.calls)
             message = (place.key, kept) if kept.text or kept.reasoning else None
-        calls = tuple(_tell(each) for each in place.own if answer.complete and not each.told)
+        fresh = [each for each in place.own if answer.complete and not each.told]
+        # What a side call's model wants called is named, and no more: it is no act of the agent.
+        calls = tuple(called for called in map(_tell, fresh) if asked.auxiliary is None)
         ids = tuple(each.call.id for each in place.own if each.told)
         return Told(key=place.key, message=message, calls=calls, ids=ids, turn=turn)
 
@@ -269,12 +235,14 @@ class Conversation:
                 return number
         return 0
 
-    def _results(self, places: list[Place]) -> tuple[tuple[Called, ...], tuple[ToolResult, ...]]:
+    def _results(
+        self, added: list[tuple[Message, Place | None]]
+    ) -> tuple[tuple[Called, ...], tuple[ToolResult, ...]]:
         """The results that are new, and the calls of cut answers that they show to have been made."""
         calls, results = [], []
-        for place in places:
-            made, form = place.joined, place.form
-            if made is None or made.returned or form is None:
+        for form, place in added:
+            made = place.joined if place is not None else None
+            if place is None or made is None or made.returned or made.aside:
                 continue
             made.returned = True
             if not made.told:
@@ -321,7 +289,7 @@ class Conversation:
         place.turn = self._turn
         return place.turn
 
-    def _make(self, call: ToolCall) -> Made:
+    def _make(self, call: ToolCall, asked: _Open) -> Made:
         """A call with an id of its own."""
         wanted = name = call.id or "call"
         while name in self._ids or (not call.id and name == wanted):
@@ -329,7 +297,7 @@ class Conversation:
             name = f"{wanted}#{self._ids[wanted]}"
         self._ids.setdefault(name, 1)
         own = msgspec.structs.replace(call, id=name)
-        return Made(call=own, wire=call.id, turn=None)
+        return Made(call=own, wire=call.id, turn=None, aside=asked.auxiliary is not None)
 
 
 def _chained(context: str, key: str) -> str:
@@ -351,8 +319,9 @@ def tools_digest(tools: tuple[Tool, ...]) -> str:
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names mean the same model: a provider's prefix and a variant in brackets do not count."""
-    left, right = ({name.lower(), name.rpartition("/")[2].partition("[")[0].lower()} for name in (one, other))
+    """Whether two names mean the same model: a provider's prefix, a variant in brackets and a date do not count."""
+    names = [(name.lower(), name.rpartition("/")[2].partition("[")[0].lower()) for name in (one, other)]
+    left, right = ({full, short, _DATED.sub("", short)} for full, short in names)
     return bool(left & right)
 
 

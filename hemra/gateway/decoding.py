@@ -14,7 +14,17 @@ from functools import cache
 from typing import Protocol
 
 #: No body that is read is larger than this when unpacked: a few kilobytes can stand for gigabytes.
-LARGEST = 256 << 20
+LARGEST = 64 << 20
+#: The window that RFC 9659 allows a zstd frame on the web: it is memory that the frame's head asks for.
+_WINDOW = 8 << 20
+#: Members of a gzip body, each of which costs time even where it is empty.
+_MEMBERS = 10_000
+#: Encodings around one another.
+_DEPTH = 3
+#: What is unpacked in one go: what is behind a member is copied, and must not be copied again for every member.
+_PIECE = 64 << 10
+#: The same for an unpacker that takes no limit.
+_SMALL_PIECE = 32
 
 
 class Undecodable(ValueError):
@@ -33,6 +43,34 @@ class _Plain:
         return chunk
 
 
+class _Room:
+    """Holds what one feed unpacks, and knows what may still come. A file to write to, for libraries."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that may still come."""
+        return LARGEST - self._size
+
+    def write(self, part: bytes) -> int:
+        """Take more. Raises Undecodable where there is no room for it."""
+        self._size += len(part)
+        if self._size > LARGEST:
+            self._parts.clear()
+            raise Undecodable(f"more than {LARGEST >> 20} MiB when unpacked")
+        if part:
+            self._parts.append(bytes(part))
+        return len(part)
+
+    def taken(self) -> bytes:
+        """What has come since it was asked last."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
 class _Zlib:
     """gzip, also of several members, and deflate with or without the header that it should have."""
 
@@ -40,26 +78,33 @@ class _Zlib:
         self._bits = bits
         self._unpack = zlib.decompressobj(bits)
         self._head: bytes | None = b""  # what came before it is clear which of the two it is
-        self._size = 0
+        self._room = _Room()
+        self._members = 1
 
     def feed(self, chunk: bytes) -> bytes:
-        out = []
-        while chunk:
-            out.append(self._some(chunk))
-            chunk = self._unpack.unused_data
-            if self._unpack.eof and self._bits > zlib.MAX_WBITS:
-                self._unpack = zlib.decompressobj(self._bits)
-            elif self._unpack.eof:
+        for at in range(0, len(chunk), _PIECE):
+            if not self._piece(chunk[at : at + _PIECE]):
                 break
-        found = b"".join(out)
-        self._size += len(found)
-        if self._size > LARGEST:
-            raise Undecodable(f"more than {LARGEST >> 20} MiB when unpacked")
-        return found
+        return self._room.taken()
+
+    def _piece(self, chunk: bytes) -> bool:
+        """Unpack a piece; whether more may follow."""
+        while chunk:
+            self._room.write(self._some(chunk))
+            chunk = self._unpack.unused_data
+            if not self._unpack.eof:
+                continue
+            if self._bits <= zlib.MAX_WBITS:
+                return False
+            self._members += 1
+            if self._members > _MEMBERS:
+                raise Undecodable(f"more than {_MEMBERS} members")
+            self._unpack = zlib.decompressobj(self._bits)
+        return True
 
     def _some(self, chunk: bytes) -> bytes:
         try:
-            found = self._unpack.decompress(chunk, LARGEST + 1)
+            found = self._unpack.decompress(chunk, self._room.left + 1)
         except zlib.error as error:
             if self._head is None or self._bits != zlib.MAX_WBITS:
                 raise Undecodable(str(error)) from error
@@ -71,22 +116,42 @@ class _Zlib:
         return found
 
 
-class _Foreign:
-    """An unpacker of a library, with that library's errors."""
+class _Zstd:
+    """zstd, also of several frames."""
 
-    def __init__(self, unpack: Callable[[bytes], bytes], errors: type[Exception]) -> None:
-        self._unpack, self._errors = unpack, errors
-        self._size = 0
+    def __init__(self) -> None:
+        import zstandard
+
+        self._room, self._error = _Room(), zstandard.ZstdError
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+        self._writer = unpacker.stream_writer(self._room, closefd=False)  # type: ignore[arg-type]
 
     def feed(self, chunk: bytes) -> bytes:
         try:
-            found = self._unpack(chunk)
-        except self._errors as error:
+            self._writer.write(chunk)
+        except self._error as error:
             raise Undecodable(str(error)) from error
-        self._size += len(found)
-        if self._size > LARGEST:
-            raise Undecodable(f"more than {LARGEST >> 20} MiB when unpacked")
-        return found
+        return self._room.taken()
+
+
+class _Brotli:
+    """brotli, with the package's own limit where its version has one."""
+
+    def __init__(self) -> None:
+        brotli = importlib.import_module("brotli")
+        self._room, self._error = _Room(), brotli.error
+        self._unpack: Callable[..., bytes] = brotli.Decompressor().process
+        self._limits = hasattr(brotli.Decompressor, "can_accept_more_data")
+
+    def feed(self, chunk: bytes) -> bytes:
+        size = _PIECE if self._limits else _SMALL_PIECE
+        try:
+            for at in range(0, len(chunk), size):
+                limit = {"output_buffer_limit": self._room.left + 1} if self._limits else {}
+                self._room.write(self._unpack(chunk[at : at + size], **limit))
+        except self._error as error:
+            raise Undecodable(str(error)) from error
+        return self._room.taken()
 
 
 class _Chain:
@@ -109,6 +174,8 @@ def readable() -> frozenset[str]:
 def decoder(encoding: str | None) -> Decoder:
     """A decoder for the value of a Content-Encoding header. Raises Undecodable for one that cannot be read here."""
     names = [name.strip().lower() for name in (encoding or "").split(",") if name.strip()]
+    if len(names) > _DEPTH:
+        raise Undecodable(f"more than {_DEPTH} encodings around one another")
     chain = [_one(name) for name in reversed(names) if name != "identity"]
     if not chain:
         return _Plain()
@@ -117,7 +184,10 @@ def decoder(encoding: str | None) -> Decoder:
 
 def decoded(body: bytes, encoding: str | None) -> bytes:
     """A whole body, unpacked. Raises Undecodable."""
-    return decoder(encoding).feed(body)
+    found = decoder(encoding).feed(body)
+    if len(found) > LARGEST:
+        raise Undecodable(f"more than {LARGEST >> 20} MiB")
+    return found
 
 
 def _one(name: str) -> Decoder:
@@ -127,13 +197,7 @@ def _one(name: str) -> Decoder:
         return _Zlib(zlib.MAX_WBITS | 16)
     if name == "deflate":
         return _Zlib(zlib.MAX_WBITS)
-    if name == "zstd":
-        import zstandard
-
-        unpack = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
-        return _Foreign(unpack.decompress, zstandard.ZstdError)
-    brotli = importlib.import_module("brotli")
-    return _Foreign(brotli.Decompressor().process, brotli.error)
+    return _Zstd() if name == "zstd" else _Brotli()
 
 
 def offered(accept_encoding: str) -> str:

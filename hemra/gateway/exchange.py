@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hemra.gateway.decoding import Decoder, Undecodable, decoder
 from hemra.gateway.normal import Answer, AnswerReader
 
 if TYPE_CHECKING:
     from hemra.gateway.asked import Asked
-    from hemra.gateway.conversation import Seen
+    from hemra.gateway.seen import Seen
 
 #: Bytes of a failure's body that are kept where it is no JSON.
 _MOST_SAID = 8 << 10
@@ -46,7 +48,8 @@ class Exchange:
 
     `ended` and `error` are as in `model.responded`; `status` null where nothing was answered. `turn`: it counts as a
     turn of the conversation. `requested`: its request is in the record. `counted`: it was sent on and counts for the
-    budgets. `spoken`: the answer's last word has come, though its connection may still be open.
+    budgets; `main`: it is no side call. `passing`: a piece
+    is on its way to the harness. `spoken`: the answer's last word has come, though its connection may still be open.
     """
 
     def __init__(self, call: str, asked: Asked, arrived_ns: int, *, keep: bool) -> None:
@@ -55,6 +58,8 @@ class Exchange:
         self.task = asyncio.current_task()
         self.seen: Seen | None = None
         self.turn = False
+        self.main = False
+        self.passing = False
         self.counted = False
         self.delayed_ms: int | None = None
         self.status: int | None = None
@@ -91,8 +96,13 @@ class Exchange:
 
     @property
     def silent_s(self) -> float:
-        """Seconds since anything was heard of the answer."""
-        return (self.now() - self._heard_ns) / 1e9
+        """Seconds since anything was heard of the answer. Nothing can be heard while the harness does not read."""
+        return 0.0 if self.passing else (self.now() - self._heard_ns) / 1e9
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of text, reasoning or arguments so far: it used no fewer tokens."""
+        return self._tokens
 
     @property
     def digest(self) -> str | None:
@@ -126,6 +136,7 @@ class Exchange:
     def take(self, chunk: bytes) -> None:
         """More of the body, as it came. It has been passed on already, and is read later."""
         heard = self._heard_ns = self.now()
+        self.passing = False
         self.bytes += len(chunk)
         self._unread.append((heard, chunk))
         self._unread_bytes += len(chunk)
@@ -225,6 +236,13 @@ class Exchange:
         return (
             answer is not None and answer.complete and not (answer.text or answer.calls or answer.reasoning)
         )
+
+    def let_go(self) -> None:
+        """What was asked is in the record: it is not kept for as long as the answer takes."""
+        asked = self.asked
+        asked.plain = b""
+        if asked.request is not None:
+            asked.request = msgspec.structs.replace(asked.request, messages=())
 
     def stop(self) -> None:
         """Break it off."""

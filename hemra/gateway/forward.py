@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
+import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
 
-from hemra.gateway.asked import form_of, read
+from hemra.gateway.asked import Asked, form_of, read
 from hemra.gateway.backlog import Backlog
-from hemra.gateway.decoding import Undecodable, decoded
+from hemra.gateway.budget import UNITS
 from hemra.gateway.exchange import Exchange
+from hemra.gateway.failures import failure
+from hemra.gateway.key_guard import SEARCHED, KeyGuard
 from hemra.gateway.latency import held_back_ms
 from hemra.gateway.probes import Local
-from hemra.gateway.settle import refusal, settle, settle_spoken
-from hemra.gateway.upstream import ModelClient, Unreachable, failure, request_headers, response_headers
+from hemra.gateway.settle import admit, crowded, refusal, settle, settle_spoken
+from hemra.gateway.upstream import (
+    ModelClient,
+    Unreachable,
+    request_headers,
+    response_headers,
+    target,
+)
 
 if TYPE_CHECKING:
     from hemra.gateway.channel import Cassette, Channel, Recorded, ResolvedUpstream
 
+#: Flag of a trial: a request to the model was not read.
+UNREAD = "request_unread"
+#: A body that is larger, or packed, is read in a thread: other trials need not wait for it.
+_LARGE = 256 << 10
 _JSON = {"Content-Type": "application/json"}
-#: An error's body up to this size is searched for the key before it is passed on.
-_SEARCHED = 1 << 20
 #: What an endpoint's failure becomes where it has no answer of its own.
 _STATUS = {"unreachable": 502, "timeout": 504, "junk": 502}
 
@@ -62,10 +73,14 @@ class Forwarding:
         except web.HTTPRequestEntityTooLarge:
             channel.flag("request_too_large")
             return self._error(413, "request_too_large", "the request is larger than the gateway takes")
-        asked = read(
-            self._request.method, self._tail, body, self._request.headers.get("Content-Encoding"),
+        encoding = ", ".join(self._request.headers.getall("Content-Encoding", []))
+        reading = partial(
+            read, self._request.method, self._tail, body, encoding,
             sampling=spec.sampling, unwanted=spec.forbidden if spec.strip_tools else None,
+            url=target(spec.upstream.base_url, self._tail) if spec.upstream is not None else None,
         )  # fmt: skip
+        aside = bool(encoding) or len(body) > _LARGE
+        asked = await asyncio.to_thread(reading) if aside else reading()
         if channel.closed:
             return self._break(None)
         exchange = Exchange(channel.next_call(), asked, arrived_ns, keep=spec.blob is not None)
@@ -80,16 +95,25 @@ class Forwarding:
 
     async def _answer(self, exchange: Exchange, local: Local | None) -> web.StreamResponse:
         channel, recording = self._channel, self._channel.recording
-        kept = await recording.keep(exchange.asked.plain) if exchange.asked.dialect is not None else None
-        settle_spoken(channel)
-        while recording.behind:
-            await recording.catch_up()
-            settle_spoken(channel)
-        recording.see(exchange)
-        refused = None if local is not None else refusal(channel, exchange)
-        if refused is None and exchange.seen is not None:
-            exchange.delayed_ms = held_back_ms(exchange.seen.results, channel.spec.latency_ms)
-        recording.requested(exchange, kept)
+        await self._turn_comes(exchange)
+        # What is refused is not kept, nor looked into: a harness may ask it a thousand times.
+        refused = None
+        if local is None:
+            refused = _unreadable(channel, exchange.asked) or refusal(channel, exchange)
+        kept = None
+        if refused is None and local is None and exchange.asked.dialect is not None:
+            kept = await recording.keep(exchange.asked.plain)
+            await self._turn_comes(exchange)
+            refused = refusal(channel, exchange)
+        if refused is None:
+            recording.see(exchange)
+            if exchange.seen is not None:
+                exchange.delayed_ms = held_back_ms(exchange.seen.results, channel.spec.latency_ms)
+            if local is None:
+                admit(channel, exchange)
+        recording.requested(exchange, kept, refused=refused is not None)
+        if channel.spec.cassette is None:
+            exchange.let_go()
         if refused is not None:
             return await self._own(exchange, "refused", 400, *refused)
         if local is not None:
@@ -106,6 +130,18 @@ class Forwarding:
                 exchange, "unreachable", 502, "no_upstream", "this trial has no model to ask"
             )
         return await self._from_upstream(exchange, upstream)
+
+    async def _turn_comes(self, exchange: Exchange) -> None:
+        """Return when what came before is written down and there is room for one more. From then on until the next
+        wait nothing changes."""
+        channel = self._channel
+        settle_spoken(channel)
+        while channel.recording.behind or crowded(channel, exchange):
+            if channel.recording.behind:
+                await channel.recording.catch_up()
+            else:
+                await channel.room()
+            settle_spoken(channel)
 
     async def _from_upstream(self, exchange: Exchange, upstream: ResolvedUpstream) -> web.StreamResponse:
         asked, request = exchange.asked, self._request
@@ -137,11 +173,12 @@ class Forwarding:
     async def _relay(
         self, exchange: Exchange, upstream: ResolvedUpstream, answer: aiohttp.ClientResponse
     ) -> web.StreamResponse:
-        headers = response_headers(answer.raw_headers)
+        guard = KeyGuard(upstream.key)
+        headers = guard.headers(response_headers(answer.raw_headers))
         exchange.begin(answer.status, answer.headers)
-        response = Relayed(answer.status, answer.reason, headers)
-        if answer.status >= 400 and upstream.key is not None:
-            return await self._relay_error(exchange, answer, response, upstream.key.encode())
+        response = Relayed(answer.status, guard.text(answer.reason), headers)
+        if guard.reads_whole(answer.status, answer.headers, asked_stream=_streams(exchange)):
+            return await self._relay_whole(exchange, answer, response, guard)
         writer = await response.prepare(self._request)
         content, ended, broken = answer.content, "complete", None
         if writer is not None and not content.total_bytes:
@@ -151,9 +188,12 @@ class Forwarding:
                 chunk = await content.readany()
             except (aiohttp.ClientError, OSError) as error:
                 broken, chunk = error, content._read_nowait(-1)  # what had come before it broke
-            if not chunk and broken is None:
+            over = not chunk or broken is not None
+            chunk = guard.feed(chunk, last=over)
+            if over and not chunk and broken is None:
                 break
             if chunk:
+                exchange.passing = True
                 await response.write(chunk)
                 exchange.take(chunk)
                 self._backlog.put(exchange)
@@ -165,13 +205,13 @@ class Forwarding:
         await response.write_eof()
         return response
 
-    async def _relay_error(
-        self, exchange: Exchange, answer: aiohttp.ClientResponse, response: Relayed, key: bytes
+    async def _relay_whole(
+        self, exchange: Exchange, answer: aiohttp.ClientResponse, response: Relayed, guard: KeyGuard
     ) -> web.StreamResponse:
-        """Some endpoints repeat a key that they do not like. It is passed on with the key taken out."""
+        """Some endpoints repeat a key. A body that must be seen as a whole for that waits for its end."""
         broken: BaseException | None = None
         body = b""
-        while broken is None and len(body) < _SEARCHED:
+        while broken is None and len(body) < SEARCHED:
             try:
                 chunk = await answer.content.readany()
             except (aiohttp.ClientError, OSError) as error:
@@ -179,7 +219,7 @@ class Forwarding:
             if not chunk and broken is None:
                 break
             body += chunk
-        found = without_key(body, answer.headers.get("Content-Encoding"), key)
+        found = guard.whole(body, answer.headers.get("Content-Encoding"))
         if found != body:
             body = found
             response.headers.pop("Content-Encoding", None)
@@ -191,7 +231,8 @@ class Forwarding:
         exchange.take(body)
         ended = "complete"
         if broken is not None:
-            ended, _ = failure(broken)
+            ended, text = failure(broken)
+            exchange.error = text if answer.status < 400 else None  # an error tells itself what it is
         settle(self._channel, exchange, ended)
         if broken is not None or not answer.content.at_eof():
             return self._break(response)
@@ -261,6 +302,25 @@ class Forwarding:
         return response or web.Response(status=502)
 
 
+def _unreadable(channel: Channel, asked: Asked) -> tuple[str, str] | None:
+    """Why a request that cannot be read is not passed on: the task wants something of it. Null where it may go on."""
+    if asked.problem is None:
+        return None
+    channel.flag(UNREAD)
+    spec = channel.spec
+    asks = any(value is not None for value in msgspec.to_builtins(spec.sampling).values())
+    limited = any(getattr(spec.limits, name) is not None for name in UNITS)
+    if not (asks or spec.strip_tools or limited):
+        return None
+    channel.refused += 1
+    if channel.guard.refused():
+        channel.over.set()
+    return (
+        "request_unreadable",
+        f"{asked.problem}; this trial has rules that cannot be kept without reading it",
+    )
+
+
 def _recorded(cassette: Cassette, exchange: Exchange) -> Recorded | None:
     """What a cassette has for a request."""
     asked, seen = exchange.asked, exchange.seen
@@ -281,10 +341,7 @@ def _plain(headers: Mapping[str, str]) -> CIMultiDict[str]:
     )
 
 
-def without_key(body: bytes, encoding: str | None, key: bytes) -> bytes:
-    """The body itself where it does not hold the key; else unpacked, with the key replaced."""
-    plain = body
-    if encoding:
-        with contextlib.suppress(Undecodable):
-            plain = decoded(body, encoding)
-    return plain.replace(key, b"[redacted]") if key in plain else body
+def _streams(exchange: Exchange) -> bool:
+    """Whether a request asked for a stream."""
+    request = exchange.asked.request
+    return request is not None and bool(request.stream)

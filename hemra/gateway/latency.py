@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hemra.gateway.conversation import ToolResult
+from hemra.gateway.seen import ToolResult
 from hemra.scoring.toolnames import canonical
 
 

@@ -3,6 +3,7 @@
 A harness sends the whole conversation with every request, in its own rendering of it: arguments as other JSON, blanks
 cut off, reasoning left out, ids of its own. A place in the tree is found by content and by what stood before it, so an
 answer is known again when it comes back, and a result belongs to the call before it even where ids are used twice.
+Of what a harness sends only digests are kept here, and every request is walked once: its work grows with its length.
 System messages are no places: many harnesses change them from request to request.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import msgspec
 
@@ -23,11 +25,13 @@ class Made(msgspec.Struct, kw_only=True, eq=False):
     """A call that a model of this trial wrote. `call` has the id that it has in the record, `wire` the provider's.
 
     `told`: it is in the record as called; `returned`: its result is too. `home` is the answer that it stands in.
+    `aside`: a side call wrote it, so that it is no evidence of what the agent did.
     """
 
     call: ToolCall
     wire: str
     turn: int | None
+    aside: bool = False
     told: bool = False
     returned: bool = False
     home: Place | None = None
@@ -36,20 +40,22 @@ class Made(msgspec.Struct, kw_only=True, eq=False):
 class Place:
     """A message after the messages before it.
 
-    `form` is how it was sent last, `said` how its model wrote it (null: no model of this trial did), `main` whether in
-    a turn, and in which (`turn`). `own` are the calls of `said`, `made` those of `form`, in their order, null where
-    they are not this trial's. `joined` is the call that a result answers. `link` is the context before it and the one
-    with it, as they were last.
+    `form` is how it was sent last, without what it says, of which `mark` is left; `said` is how its model wrote it
+    (null: no model of this trial did), `main` whether in a turn, and in which (`turn`). `own` are the calls of `said`,
+    `made` those of `form`, in their order, null where they are not this trial's. `joined` is the call that a result
+    answers. `link` is the context before it and the one with it, as they were last.
     """
 
     __slots__ = (
-        "children", "form", "joined", "key", "latest", "link", "made", "main", "own", "parent", "said", "turn",
+        "children", "form", "joined", "key", "latest", "link", "made", "main", "mark", "own", "parent", "said",
+        "turn",
     )  # fmt: skip
 
     def __init__(self, parent: Place | None, key: str, form: Message | None) -> None:
         self.parent = parent
         self.key = key
-        self.form = form
+        self.form = _slim(form) if form is not None else None
+        self.mark = _mark(form) if form is not None else 0
         self.said: Message | None = None
         self.main = False
         self.turn: int | None = None
@@ -62,14 +68,58 @@ class Place:
 
     def take(self, form: Message) -> None:
         """It came back in this form: its ids are the ones that results will name."""
-        self.form = form
+        self.form, self.mark = _slim(form), _mark(form)
         if self.said is None:
             return
-        theirs, ours = [c.id for c in form.calls], [c.id for c in self.said.calls]
-        if set(theirs) <= set(ours) and len(set(ours)) == len(ours):
-            self.made = tuple(self.own[ours.index(each)] for each in theirs)
+        theirs, ours = [c.id for c in form.calls], {c.id: n for n, c in enumerate(self.said.calls)}
+        if len(ours) == len(self.own) and ours.keys() >= set(theirs):
+            self.made = tuple(self.own[ours[each]] for each in theirs)
         else:
             self.made = tuple(self.own[n] if n < len(self.own) else None for n in range(len(theirs)))
+
+
+class Branch:
+    """The calls on the way to a place, by the id that a result names: the nearest, and how often it was answered.
+
+    Calls of one turn that share an id, or have none, are answered in their order.
+    """
+
+    def __init__(self, end: Place | None = None) -> None:
+        self._calls: dict[str, tuple[Place, list[int]]] = {}
+        self._answered: Counter[str] = Counter()
+        way = []
+        while end is not None:
+            way.append(end)
+            end = end.parent
+        for place in reversed(way):
+            self.add(place)
+
+    def add(self, place: Place) -> None:
+        """The way goes on to this place."""
+        form = place.form
+        if form is None:
+            return
+        if form.answers is not None:
+            self._answered[form.answers] += 1
+        elif form.calls:
+            same: dict[str, list[int]] = {}
+            for number, call in enumerate(form.calls):
+                same.setdefault(call.id, []).append(number)
+            # A result without an id belongs to the last calls, or to none.
+            if "" not in same:
+                same[""] = list(range(len(form.calls)))
+            for wire, numbers in same.items():
+                self._calls[wire] = (place, numbers)
+                self._answered[wire] = 0
+
+    def answers(self, wire: str) -> Made | None:
+        """The call that a result with this id answers, if it stands here."""
+        found = self._calls.get(wire)
+        if found is None:
+            return None
+        place, same = found
+        number = same[min(self._answered[wire], len(same) - 1)]
+        return place.made[number] if number < len(place.made) else None
 
 
 class Lineage:
@@ -77,20 +127,29 @@ class Lineage:
 
     def __init__(self) -> None:
         self.root = Place(None, "", None)
+        self.places = 0
         self._by_wire: dict[str, list[Made]] = {}
         self._texts: dict[str, str] = {}
 
-    def step(self, place: Place, message: Message) -> Place:
+    def step(self, place: Place, message: Message, branch: Branch) -> Place:
         """The place of `message` after `place`: one that is known, or a new one.
 
-        The message that came here last is compared first: so a conversation that grows is walked at the speed
-        of comparing bytes, without a digest for what is old.
+        The message that came here last is compared first: so a conversation that grows is walked without a
+        digest for what is old. `branch` is the way to `place`, and then to what is returned.
         """
         child = place.latest
-        if child is None or child.form != message:
-            child = self._child(place, message)
+        if child is None or child.mark != _mark(message):
+            child = self._child(place, message, branch)
             place.latest = child
+        branch.add(child)
         return child
+
+    def known(self, place: Place, message: Message) -> Place | None:
+        """The place of `message` after `place` where there is one. Changes nothing."""
+        if place.latest is not None and place.latest.mark == _mark(message):
+            return place.latest
+        child = place.children.get(message.key)
+        return _echoed(place, message) if child is None and message.role == "assistant" else child
 
     def say(self, place: Place, message: Message, *, main: bool) -> tuple[Place, bool]:
         """The place of a model's answer; false where the same answer was given there before."""
@@ -100,6 +159,7 @@ class Lineage:
             return child, False
         if child is None:
             child = place.children[key] = Place(place, key, message)
+            self.places += 1
         child.said, child.main = message, main
         place.latest = child
         return child, True
@@ -113,10 +173,10 @@ class Lineage:
                 self._by_wire.setdefault(each.wire, []).append(each)
         if place.said is not None and not place.said.calls and (text := squeezed(place.said.text)):
             self._texts.setdefault(text, place.key)
-        if place.form is not None:
-            place.take(place.form)
+        if place.said is not None:
+            place.take(place.said)
 
-    def _child(self, place: Place, message: Message) -> Place:
+    def _child(self, place: Place, message: Message, branch: Branch) -> Place:
         key = message.key
         child = place.children.get(key)
         if child is None and message.role == "assistant":
@@ -125,10 +185,11 @@ class Lineage:
             child.take(message)
             return child
         child = Place(place, key, message)
+        self.places += 1
         if message.role == "assistant":
             self._recognise(child, message)
         elif message.answers is not None:
-            child.joined = _answered(place, message.answers) or self._only(message.answers)
+            child.joined = branch.answers(message.answers) or self._only(message.answers)
         place.children[key] = child
         return child
 
@@ -191,26 +252,24 @@ def squeezed(text: object) -> str:
     return "".join(_THOUGHTS.sub("", text).split())
 
 
-def _answered(place: Place, wire: str) -> Made | None:
-    """The call that a result after `place` answers: the nearest before it with this id.
+def _slim(form: Message) -> Message:
+    """A message without what it says: what is needed to join calls and results."""
+    calls = tuple(ToolCall(id=call.id, name=call.name, arguments=None) for call in form.calls)
+    return Message(role=form.role, text=None, calls=calls, answers=form.answers, ok=form.ok)
 
-    Calls of one turn that share an id, or have none, are answered in their order.
-    """
-    before = 0
-    above: Place | None = place
-    while above is not None and above.form is not None:
-        form = above.form
-        if form.answers is not None:
-            before += form.answers == wire
-        elif form.calls:
-            ids = [call.id for call in form.calls]
-            if not wire and all(ids):
-                ids = [""] * len(ids)
-            same = [n for n, each in enumerate(ids) if each == wire]
-            if same:
-                index = same[before] if before < len(same) else same[-1]
-                return above.made[index] if index < len(above.made) else None
-            if not wire:
-                return None
-        above = above.parent
-    return None
+
+def _mark(form: Message) -> int:
+    """What tells a message from others of this process, at the speed of reading it."""
+    calls = tuple((call.id, call.name, _hashed(call.arguments)) for call in form.calls)
+    return hash((form.role, _hashed(form.text), calls, form.answers, form.ok))
+
+
+def _hashed(value: object) -> int:
+    """A hash of a value of JSON. A number's is of its spelling: 1, 1.0 and true hash alike, and so do -1 and -2."""
+    if isinstance(value, str):
+        return hash(value)
+    if isinstance(value, dict):
+        return hash((dict, *((name, _hashed(each)) for name, each in value.items())))
+    if isinstance(value, list):
+        return hash((list, *map(_hashed, value)))
+    return hash((type(value), repr(value)))

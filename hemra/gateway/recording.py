@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,23 @@ from eventlog.schemas.conversation import (
     ToolCalled,
     ToolReturned,
 )
-from hemra.gateway.conversation import Called, Seen, Told
 from hemra.gateway.normal import Answer, Message
+from hemra.gateway.seen import Called, Seen, Told
 
 if TYPE_CHECKING:
     from hemra.gateway.channel import Channel
     from hemra.gateway.exchange import Exchange
 
-FAILED, UNREADABLE = "recording_failed", "answer_not_read"
+FAILED, UNREADABLE, FULL, UNREAD = "recording_failed", "answer_not_read", "record_full", "conversation_unread"
+#: Bytes of a trial that are recorded: of messages, arguments and results, and of bodies for cassettes. A conversation
+#: is far from it; a harness that wants to fill the disk is not.
+MOST_SAID, MOST_BODIES = 256 << 20, 1 << 30
+#: A request with a body larger than this is not read as a conversation: no model takes as much.
+MOST_READ = 64 << 20
+#: Bytes that a message takes in the record, whatever it says, and the key of one that is named.
+_EACH, _KEY = 200, 80
+#: Fields of `model.responded` that are as long as an endpoint likes.
+_LARGE = ("raw", "error", "token_ids", "prompt_token_ids", "logprobs")
 
 
 class Recording:
@@ -31,6 +41,7 @@ class Recording:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._told: set[str] = set()
+        self._said_room, self._body_room = MOST_SAID, MOST_BODIES
         self._pending: asyncio.Task[None] | None = None  # the last answer that waits for its body to be kept
 
     def see(self, exchange: Exchange) -> None:
@@ -38,15 +49,31 @@ class Recording:
         asked = exchange.asked
         if asked.request is None:
             return
+        if not self.readable(exchange):
+            self._channel.flag(UNREAD)
+            return
         conversation = self._channel.conversation
         exchange.seen = self._kept(
             lambda: conversation.request(exchange.call, asked.request, auxiliary=asked.aside)  # type: ignore[arg-type]
         )
 
-    def requested(self, exchange: Exchange, body: str | None) -> None:
-        """Write down a request and what it brought. `body`: the digest of the kept body."""
+    def readable(self, exchange: Exchange) -> bool:
+        """Whether a request is short enough to be looked into: others wait meanwhile."""
+        asked = exchange.asked
+        short = asked.request is not None and self._channel.conversation.readable(asked.request)
+        return short and len(asked.plain) <= MOST_READ
+
+    def requested(self, exchange: Exchange, body: str | None, *, refused: bool = False) -> None:
+        """Write down a request and what it brought. `body`: the digest of the kept body. `refused`: only that it was
+        made is written down."""
         exchange.requested = True
-        self._kept(lambda: self._channel.spec.emit(_requested(exchange, body)))
+        request, seen = exchange.asked.request, exchange.seen
+        parts = [seen.tools_new and [tool.definition for tool in request.tools]] if request and seen else []
+        named = _KEY * len(seen.added) if seen else 0
+        bare = refused or not self._room(request.parameters if request else None, *parts, more=named)
+        self._kept(
+            lambda: self._channel.spec.emit(_requested(exchange, None if refused else body, bare=bare))
+        )
         seen = exchange.seen
         if seen is None or not self._channel.spec.tells_tools:
             return
@@ -55,11 +82,21 @@ class Recording:
     def _tell_seen(self, call: str, seen: Seen) -> None:
         emit = self._channel.spec.emit
         for called in seen.calls:
-            emit(_called(called))
+            self._tell_call(called)
         for result in seen.results:
-            emit(ToolReturned(call=result.call, name=result.name, ok=result.ok, result=result.result))
+            content = result.result if self._room(result.result) else None
+            emit(ToolReturned(call=result.call, name=result.name, ok=result.ok, result=content))
         for key, message in seen.fresh:
-            emit(_message(key, message, call))
+            if self._room(message.text, message.reasoning):
+                emit(_message(key, message, call))
+
+    def _room(self, *parts: Any, more: int = 0) -> bool:
+        """Whether there is room for these in the record, and then they take it. Once it is full nothing has any."""
+        size = more + _EACH + sum(len(p) if isinstance(p, str) else len(json.dumps(p)) for p in parts if p)
+        self._said_room = self._said_room - size if size <= self._said_room else 0
+        if not self._said_room:
+            self._channel.flag(FULL)
+        return self._said_room > 0
 
     def hear(self, exchange: Exchange) -> Told:
         """Find out what an answer brought."""
@@ -112,6 +149,10 @@ class Recording:
         blob = self._channel.spec.blob
         if blob is None:
             return None
+        self._body_room = self._body_room - len(body) if len(body) <= self._body_room else 0
+        if not self._body_room:
+            self._channel.flag(FULL)
+            return None
         try:
             return await asyncio.to_thread(blob, body)
         except Exception as error:  # noqa: BLE001 - a body that cannot be kept must not end a trial
@@ -121,15 +162,27 @@ class Recording:
     def _answered(self, exchange: Exchange, told: Told, event: dict[str, Any]) -> None:
         def tell() -> None:
             emit = self._channel.spec.emit
+            if not self._room(*(event[name] for name in _LARGE)):
+                event.update(dict.fromkeys(_LARGE))
             emit(ModelResponded(**event))
             if not self._channel.spec.tells_tools:
                 return
-            if told.message is not None:
+            if told.message is not None and self._room(told.message[1].text, told.message[1].reasoning):
                 emit(_message(*told.message, exchange.call))
             for called in told.calls:
-                emit(_called(called))
+                self._tell_call(called)
 
         self._kept(tell)
+
+    def _tell_call(self, called: Called) -> None:
+        call = called.call
+        whole = self._room(call.arguments, call.written)
+        self._channel.spec.emit(
+            ToolCalled(
+                call=call.id, name=call.name, arguments=call.arguments if whole else None, turn=called.turn,
+                written=call.written if whole else None,
+            )
+        )  # fmt: skip
 
     def _kept(self, work: Callable[[], Any]) -> Any:
         """The result of a piece of recording; null, with a flag and a note, where it failed."""
@@ -157,22 +210,16 @@ def _message(key: str, message: Message, call: str) -> MessageRecorded:
     )
 
 
-def _called(called: Called) -> ToolCalled:
-    call = called.call
-    return ToolCalled(
-        call=call.id, name=call.name, arguments=call.arguments, turn=called.turn, written=call.written
-    )
-
-
-def _requested(exchange: Exchange, body: str | None) -> ModelRequested:
+def _requested(exchange: Exchange, body: str | None, *, bare: bool) -> ModelRequested:
+    """`bare`: without what may be as long as a harness likes."""
     asked, seen = exchange.asked, exchange.seen
     request = asked.request
     offered = None
-    if request is not None and seen is not None and seen.tools_new:
+    if request is not None and seen is not None and seen.tools_new and not bare:
         offered = [tool.definition for tool in request.tools]
     return ModelRequested(
         model=request.model if request else None,
-        parameters=request.parameters if request else {},
+        parameters=request.parameters if request and not bare else {},
         call=exchange.call,
         retry_of=seen.retry_of if seen else None,
         dialect=asked.dialect.name if asked.dialect else None,
@@ -185,7 +232,7 @@ def _requested(exchange: Exchange, body: str | None) -> ModelRequested:
         context=seen.context if seen else None,
         messages=seen.messages if seen else None,
         known=seen.known if seen else None,
-        added=list(seen.added) if seen else [],
+        added=list(seen.added) if seen and not bare else [],
         sampling=asked.sampling,
         removed_tools=asked.removed,
         delayed_ms=exchange.delayed_ms,

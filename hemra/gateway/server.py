@@ -5,13 +5,15 @@ A trial's address is `http://127.0.0.1:PORT/t/<trial>`; its token says that a re
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
 from aiohttp import web
 
-from hemra.gateway.asked import form_of
+from hemra.gateway.asked import ambiguous, form_of
 from hemra.gateway.backlog import Backlog
 from hemra.gateway.channel import Channel, ChannelSpec
+from hemra.gateway.connections import Connections, CountedRunner, Malformed, room, server_logger
 from hemra.gateway.forward import Forwarding, Relayed
 from hemra.gateway.probes import local_answer
 from hemra.gateway.upstream import HEADER_BYTES, ModelClient
@@ -23,15 +25,21 @@ LARGEST_REQUEST = 256 << 20
 #: A tool may run for long between two calls, and a connection that is closed under a client's hands is an error to it.
 KEPT_ALIVE_S = 3600.0
 _PREFIX = "/t/"
+#: Methods that make servers repeat what they got, or a way through to other hosts.
+_NEVER = frozenset(("TRACE", "TRACK", "CONNECT"))
+_PASSED = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 #: Headers that say how a body is carried, which may differ on the two sides.
 _FRAMING = frozenset(("content-length", "transfer-encoding", "connection"))
 
 
 class Gateway:
-    """The server. `endpoint` is where it listens, once it is started; `refused` counts requests without a right."""
+    """The server. `endpoint` is where it listens, once it is started; `refused` counts requests without a right,
+    `malformed.count` what was no HTTP."""
 
     def __init__(self) -> None:
         self.refused = 0
+        self.malformed = Malformed()
+        self.connections = Connections(room())
         self._endpoint: Endpoint | None = None
         self._channels: dict[str, Channel] = {}
         self._runner: web.AppRunner | None = None
@@ -42,19 +50,22 @@ class Gateway:
     async def start(cls) -> Gateway:
         """A gateway that listens to a free port of this machine, in the running loop. Raises OSError."""
         gateway = cls()
-        app = web.Application(client_max_size=LARGEST_REQUEST)
+        app = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[_allowed])
         app.router.add_route("*", "/{path:.*}", gateway._handle)
         app.on_response_prepare.append(_only_given)
         gateway._client = ModelClient()
         # Bodies stay packed, and a harness that goes ends what it asked for.
-        gateway._runner = web.AppRunner(
-            app, handler_cancellation=True, auto_decompress=False, access_log=None,
+        gateway._runner = CountedRunner(
+            app, gateway.connections, handler_cancellation=True, auto_decompress=False,
+            access_log=None, logger=server_logger(gateway.malformed),
             keepalive_timeout=KEPT_ALIVE_S, shutdown_timeout=1.0,
             max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES,
         )  # fmt: skip
+        # So many are let in before the first of them can be counted.
+        backlog = min(1024, gateway.connections.most // 2)
         try:
             await gateway._runner.setup()
-            await web.TCPSite(gateway._runner, HOST, 0, backlog=1024).start()
+            await web.TCPSite(gateway._runner, HOST, 0, backlog=backlog).start()
         except BaseException:
             await gateway.close()
             raise
@@ -99,14 +110,18 @@ class Gateway:
         local = local_answer(request.method, tail.partition("?")[0]) if trial is not None else None
         channel = self._channel(request, trial)
         if channel is not None and self._client is not None:
-            return await Forwarding(channel, request, tail, self._client, self._backlog).run(local)
+            with self.connections.asks(request.protocol, channel.spec.trial) as free:
+                if not free:
+                    return _busy(tail, self.connections.in_flight)
+                if ambiguous(tail):
+                    return _error(
+                        tail, 400, "bad_target", "a path must have no fragment, parameters or odd signs"
+                    )
+                return await Forwarding(channel, request, tail, self._client, self._backlog).run(local)
         if local is not None:
             return web.Response(status=local.status, body=local.body, headers=local.headers)
         self.refused += 1
-        body = form_of(tail.partition("?")[0], None).error(
-            401, "invalid_api_key", "no trial of this run has this address and this token"
-        )
-        return web.Response(status=401, body=body, headers={"Content-Type": "application/json"})
+        return _error(tail, 401, "invalid_api_key", "no trial of this run has this address and this token")
 
     def _channel(self, request: web.Request, trial: str | None) -> Channel | None:
         """The channel that a request may use."""
@@ -117,6 +132,28 @@ class Gateway:
             if channel is not None and channel.spec.trial == trial:
                 return channel
         return None
+
+
+def _error(tail: str, status: int, code: str, message: str, **headers: str) -> web.Response:
+    """A refusal in the form of the dialect of a path; it is in no trial's record."""
+    body = form_of(tail.partition("?")[0], None).error(status, code, message)
+    return web.Response(status=status, body=body, headers={"Content-Type": "application/json", **headers})
+
+
+@web.middleware
+async def _allowed(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Refuse methods that are for nobody. Here, since a target without a path would not get to a handler."""
+    if request.method in _NEVER:
+        text = f"{request.method} is not passed on"
+        return _error(request.raw_path, 405, "method_not_allowed", text, Allow=_PASSED)
+    return await handler(request)
+
+
+def _busy(tail: str, most: int) -> web.Response:
+    text = f"this trial has {most} requests under way already"
+    return _error(tail, 429, "too_many_requests", text, **{"Retry-After": "1"})
 
 
 async def _only_given(_: web.Request, response: web.StreamResponse) -> None:

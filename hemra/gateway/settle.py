@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from typing import TYPE_CHECKING
 
+from eventlog.schemas.trials import Usage
+from hemra.gateway.budget import MOST_OPEN
+from hemra.gateway.conversation import OTHER_MODEL as ANOTHER
 from hemra.gateway.verdict import End, outgrown
 
 if TYPE_CHECKING:
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Flags of a trial.
 CUT_AT_LENGTH, MALFORMED, EMPTY = "answer_cut_at_length", "malformed_arguments", "empty_answer"
+BAD_REQUEST, UNREAD = "bad_request", "conversation_unread"
 RETRIES, OTHER_MODEL, LOOPED, OUTGROWN = (
     "model_retries",
     "other_model_answered",
@@ -23,9 +28,8 @@ _LENGTH = ("length", "max_tokens", "max_output_tokens", "model_context_window_ex
 
 
 def refusal(channel: Channel, exchange: Exchange) -> tuple[str, str] | None:
-    """Why a call is not passed on, as (code, message); null where it is, and then it counts from now on."""
-    seen, asked = exchange.seen, exchange.asked
-    exchange.turn = asked.dialect is not None and (seen is None or seen.auxiliary is None)
+    """Why a call is not passed on, as (code, message); null where it is. Nothing of what it says is kept for this."""
+    asked = exchange.asked
     if channel.guard.looping:
         channel.flag(LOOPED)
         channel.ends.looped()
@@ -35,7 +39,18 @@ def refusal(channel: Channel, exchange: Exchange) -> tuple[str, str] | None:
         )
     if not asked.asks_model:
         return None
-    fired = channel.budget.exceeded(turn=exchange.turn)
+    if _unread(channel, exchange):
+        channel.flag(UNREAD)
+        _refused(channel)
+        return (
+            "conversation_unread",
+            "refused by HEMRA: the conversation is too long to be read; do not ask again",
+        )
+    tokens, cost = _so_far(channel)
+    fired = channel.budget.exceeded(turn=False, tokens=tokens, cost=cost)
+    if fired is None:
+        fired = channel.budget.exceeded(turn=True, tokens=tokens, cost=cost)
+        fired = fired if fired is not None and _would_be_turn(channel, exchange) else None
     if fired is not None:
         channel.fired = channel.fired or fired
         _refused(channel)
@@ -43,10 +58,65 @@ def refusal(channel: Channel, exchange: Exchange) -> tuple[str, str] | None:
             f"budget of this trial used up: {fired.name} limit of {fired.value:g} {fired.unit} reached "
             f"({fired.measured:g} used); do not ask again"
         )
-    channel.guard.passed()
-    channel.budget.begin(turn=exchange.turn)
-    exchange.counted = True
     return None
+
+
+def admit(channel: Channel, exchange: Exchange) -> None:
+    """A call that is not refused, and whose request was seen, goes on: it counts from now on."""
+    seen, asked = exchange.seen, exchange.asked
+    exchange.main = asked.dialect is not None and (seen is None or seen.auxiliary is None)
+    exchange.turn = exchange.main or (seen is not None and _acts(exchange, seen.auxiliary))
+    if asked.asks_model:
+        channel.guard.passed()
+        channel.budget.begin(turn=exchange.turn)
+        exchange.counted = True
+
+
+def crowded(channel: Channel, exchange: Exchange) -> bool:
+    """Whether a call has to wait for others to end: what they use is not known yet, and may be all that is left."""
+    waits = channel.budget.spends and exchange.asked.asks_model
+    return waits and sum(each.counted for each in channel.open.values()) >= MOST_OPEN
+
+
+def _acts(exchange: Exchange, aside: str | None) -> bool:
+    """Whether a call is a turn for the budget, whoever it asks: a model with tools can do the whole task."""
+    request = exchange.asked.request
+    return aside is None or (aside == ANOTHER and request is not None and bool(request.tools))
+
+
+def _would_be_turn(channel: Channel, exchange: Exchange) -> bool:
+    asked = exchange.asked
+    if asked.dialect is None:
+        return False
+    if asked.request is None or not channel.recording.readable(exchange):
+        return True
+    return _acts(exchange, asked.aside or channel.conversation.aside(asked.request))
+
+
+def _unread(channel: Channel, exchange: Exchange) -> bool:
+    """Whether a request that has to be looked into for what the task asks cannot be."""
+    asked = exchange.asked
+    return (
+        bool(channel.spec.latency_ms)
+        and asked.dialect is not None
+        and not channel.recording.readable(exchange)
+    )
+
+
+def _so_far(channel: Channel) -> tuple[int, float]:
+    """(tokens, US dollars) that open calls have used at least."""
+    tokens, cost = 0, 0.0
+    for exchange in channel.open.values():
+        if exchange.counted and exchange.replayed is None:
+            tokens += exchange.pieces
+            cost += _cost_of_pieces(channel, exchange) or 0.0
+    return tokens, cost
+
+
+def _cost_of_pieces(channel: Channel, exchange: Exchange) -> float | None:
+    if channel.spec.prices is None or not exchange.pieces:
+        return None
+    return channel.spec.prices.cost(_model(exchange), Usage(input_tokens=0, output_tokens=exchange.pieces))
 
 
 def _refused(channel: Channel) -> None:
@@ -69,6 +139,7 @@ def settle(channel: Channel, exchange: Exchange, ended: str) -> None:
         return
     exchange.settled = True
     channel.open.pop(exchange.call, None)
+    channel.freed.set()
     if not exchange.requested:
         return
     exchange.finish(ended)
@@ -86,9 +157,12 @@ def settle(channel: Channel, exchange: Exchange, ended: str) -> None:
         priced = channel.spec.prices.cost(model, usage)
     if exchange.counted:
         cost = usage.cost_usd if usage is not None and usage.cost_usd is not None else priced
+        if cost is None and exchange.replayed is None:
+            channel.budget.seen_cost += _cost_of_pieces(channel, exchange) or 0.0
         for flag in channel.budget.end(
-            turn=exchange.turn, served=exchange.served, whole=exchange.whole, usage=usage, cost=cost
-        ):
+            turn=exchange.turn, served=exchange.served, whole=exchange.whole, usage=usage, cost=cost,
+            left=exchange.ended == "disconnected", pieces=exchange.pieces,
+        ):  # fmt: skip
             channel.flag(flag)
     _watch(channel, exchange)
     channel.recording.responded(exchange, told, priced)
@@ -108,13 +182,14 @@ def _watch(channel: Channel, exchange: Exchange) -> None:
     channel.guard.ended(_asked(exchange), answered=exchange.whole and not exchange.empty)
     if exchange.asked.dialect is None:
         return
-    channel.ends.add(
-        End(
-            ended=exchange.ended or "cut", status=exchange.status, error=exchange.error,
-            began=exchange.status is not None, silent_s=exchange.silent_s, empty=exchange.empty,
-        ),
-        aside=not exchange.turn,
+    end = End(
+        ended=exchange.ended or "cut", status=exchange.status, error=exchange.error,
+        began=exchange.status is not None, silent_s=exchange.silent_s, empty=exchange.empty,
+        unread=exchange.asked.request is None, at=time.monotonic(),
     )  # fmt: skip
+    if channel.ends.own_fault(end) and not outgrown(exchange.status, exchange.error):
+        channel.flag(BAD_REQUEST)
+    channel.ends.add(end, aside=not exchange.main)
     for flag in _flags(exchange):
         channel.flag(flag)
 
@@ -133,9 +208,9 @@ def _flags(exchange: Exchange) -> list[str]:
     answer, request, seen = exchange.answer, exchange.asked.request, exchange.seen
     if outgrown(exchange.status, exchange.error):
         found.append(OUTGROWN)
-    if exchange.turn and seen is not None and seen.retry_of is not None:
+    if exchange.main and seen is not None and seen.retry_of is not None:
         found.append(RETRIES)
-    if not exchange.turn or answer is None:
+    if not exchange.main or answer is None:
         return found
     if answer.finish_reason in _LENGTH:
         found.append(CUT_AT_LENGTH)

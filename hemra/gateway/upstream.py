@@ -122,26 +122,6 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
-def failure(error: BaseException) -> tuple[str, str]:
-    """How a call ended that failed with this, in the words of `model.responded`, and what happened."""
-    text = str(error) or type(error).__name__
-    if isinstance(error, aiohttp.SocketTimeoutError):
-        return "timeout", "nothing came from the endpoint for too long"
-    if isinstance(error, aiohttp.ServerTimeoutError):
-        return "unreachable", "no connection to the endpoint stood in time"
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL | Unreachable):
-        return "unreachable", text
-    if isinstance(error, aiohttp.ClientResponseError):
-        return "junk", f"the endpoint does not speak HTTP as it should: {text}"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "cut", "the connection ended before the answer did"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "cut", "the connection was closed without an answer"
-    if isinstance(error, ConnectionError):
-        return "cut", text
-    return "unreachable", text
-
-
 class ModelClient:
     """Asks endpoints. It follows no redirect, keeps no cookie, and reads no answer."""
 
@@ -164,7 +144,7 @@ class ModelClient:
         headers: CIMultiDict[str],
         body: bytes,
     ) -> aiohttp.ClientResponse:
-        """Send a request. Returns when the head of the answer is there. Raises what `failure` knows."""
+        """Send a request. Returns when the head of the answer is there. Raises what `failures.failure` knows."""
         url = target(upstream.base_url, tail)
         timeout = aiohttp.ClientTimeout(
             total=None, connect=upstream.connect_s, sock_connect=upstream.connect_s, sock_read=upstream.idle_s

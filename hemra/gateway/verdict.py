@@ -12,8 +12,8 @@ from typing import Any
 
 #: Of a call that a stopped harness left without an answer: silence that is the endpoint's fault and not haste.
 SILENT_S = 60.0
-#: The same where the harness gave up by itself.
-GAVE_UP_S = 3.0
+#: The same where the harness gave up by itself, or half the trial's time where that is less.
+GAVE_UP_S = 30.0
 #: Failures in a row after which a stopped harness that was trying once more was held up by them.
 _TRIES = 2
 
@@ -28,6 +28,8 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _REASON = 300
+#: Failures of the 4xx that are not for what was asked: the key, the account, or too much at a time.
+_NOT_FOR_THE_REQUEST = (401, 402, 403, 408, 429)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class End:
     """How a call of the conversation ended. `ended`, `status` and `error` as in `model.responded`.
 
     `silent_s`: how long nothing had come when it ended; `began`: whether its answer had begun; `empty`: the answer
-    was whole and had nothing in it.
+    was whole and had nothing in it; `unread`: the request was none that can be read; `at`: when it ended, in seconds of
+    any clock.
     """
 
     ended: str
@@ -44,6 +47,8 @@ class End:
     began: bool = False
     silent_s: float = 0.0
     empty: bool = False
+    unread: bool = False
+    at: float = 0.0
 
     @property
     def fault(self) -> bool:
@@ -68,11 +73,18 @@ class Ends:
             self._aside = [*self._aside, end] if end.fault else []
             return
         self._turns = True
+        if self.own_fault(end):
+            return
         if end.fault:
             self._trouble.append(end)
         else:
             self._trouble.clear()
             self._served = True
+
+    def own_fault(self, end: End) -> bool:
+        """Whether an endpoint that serves would not take this: the harness asked badly, as it can at will."""
+        wrong = end.status is not None and 400 <= end.status < 500 and end.status not in _NOT_FOR_THE_REQUEST
+        return wrong and end.ended != "refused" and (self._served or end.unread)
 
     def looped(self) -> None:
         """The loop guard had to refuse a call."""
@@ -98,12 +110,21 @@ class Ends:
         # What broke the call may have been our own stop. It was the endpoint that made the harness wait if it
         # had failed before, or if it was silent for long.
         before = [end for end in trouble if end.ended != "disconnected"]
-        needed = self._silent_s if stopped else GAVE_UP_S
-        waited = sum(end.silent_s for end in trouble if end.ended == "disconnected")
+        needed = self._silent_s if stopped else min(GAVE_UP_S, self._silent_s)
+        waited = _silence([end for end in trouble if end.ended == "disconnected"])
         if waited >= needed:
             doing = "went silent amid its answer" if last.began else "did not begin to answer"
             return "provider_error", f"the model's endpoint {doing} within {waited:.0f} s"
         return blamed(before[-1]) if len(before) >= (_TRIES if stopped else 1) else (None, None)
+
+
+def _silence(ends: list[End]) -> float:
+    """Seconds of silence in calls one after another; what several were silent for at a time counts once."""
+    total, until = 0.0, float("-inf")
+    for begun, ended in sorted((end.at - end.silent_s, end.at) for end in ends):
+        total += max(0.0, ended - max(begun, until))
+        until = max(until, ended)
+    return total
 
 
 def blamed(end: End) -> tuple[str | None, str | None]:

@@ -175,7 +175,8 @@ def test_who_broke_an_unanswered_call() -> None:
     assert _verdict(good, slow, stopped=True) == "provider_error"
     assert _verdict(End("disconnected", silent_s=12.0), stopped=True, wall=20) == "provider_error"
     assert _verdict(End("disconnected", silent_s=12.0), stopped=True, wall=300) is None
-    assert _verdict(End("disconnected", silent_s=12.0), stopped=False, wall=300) == "provider_error"
+    assert _verdict(End("disconnected", silent_s=32.0), stopped=False, wall=300) == "provider_error"
+    assert _verdict(End("disconnected", silent_s=12.0), stopped=False, wall=300) is None  # it was in haste
     assert _verdict(failed, failed, quick, stopped=True) == "provider_error"  # it was trying again
     assert _verdict(failed, quick, stopped=True) is None
     assert _verdict(failed, quick, stopped=False) == "provider_error"

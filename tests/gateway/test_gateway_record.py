@@ -188,7 +188,8 @@ def test_side_calls_are_told_apart(rig: Rig) -> None:
         "probe",
     ]
     assert trial.channel.calls == 3
-    assert trial.channel.budget.made()["turns"] == 1
+    # A model of another name that may use tools can do the task: it counts, though it is no turn of the talk.
+    assert trial.channel.budget.made()["turns"] == 2
 
 
 def test_a_long_conversation_is_recorded_in_linear_size(rig: Rig) -> None:
