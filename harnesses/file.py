@@ -76,7 +76,7 @@ def check(content: Any) -> HarnessFile:
             raise HarnessFileError(f"field {key!r} is missing")
     for key in ("env", "settings"):
         _check_json(content.get(key), key)
-    if "upstream" in content:
+    if content.get("upstream") is not None:
         _check_upstream(content["upstream"])
     try:
         file = msgspec.convert(content, HarnessFile)

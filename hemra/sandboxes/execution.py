@@ -222,6 +222,9 @@ class Execution(Supervision):
             result.error = (
                 "the process that watched the program was killed, and with it what was left of the program"
             )
+        if result.limit is not None and result.limit.name == "memory_bytes":
+            # It may have been ended between two samples, by who counts every page.
+            result.peak_memory_bytes = max(result.peak_memory_bytes or 0, int(result.limit.measured))
 
     def _set_status(self, status: int) -> None:
         if os.WIFSIGNALED(status):

@@ -289,7 +289,7 @@ def test_a_key_file_is_looked_for_beside_the_harness_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("upstream", "said"),
     [
-        (None, "base_url"),
+        ("http://x", "base_url"),
         ({"base_uri": "x"}, "did you mean 'base_url'"),
         ({"base_url": "http://x", "dialect": "openai"}, "chat, responses, messages"),
         ({"base_url": "http://x", "key": "sk-dummy"}, "{env: NAME}"),

@@ -191,8 +191,7 @@ def test_memory_past_its_limit_ends_the_trial(tmp_path: Path) -> None:
     assert (limit.name, limit.unit) == ("memory_bytes", "bytes")
     assert limit.measured >= 100 << 20
     assert ran.result.peak_memory_bytes is not None
-    # What the last sample saw before the kernel ended it; a busy machine samples late.
-    assert ran.result.peak_memory_bytes >= limit.measured * 0.6
+    assert ran.result.peak_memory_bytes >= limit.measured * 0.9
 
 
 @linux
