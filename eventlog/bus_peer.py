@@ -41,8 +41,12 @@ def _connect(path: Path, ours: int, theirs: int, deadline: float) -> socket.sock
     """A greeted connection. Raises Unreachable."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        left = max(0.001, deadline - time.monotonic())
+        # A recorder that many connect to at once has a full queue for a moment. Only a blocking connect waits for that.
+        timeval = struct.pack("@ll", int(left), int(left % 1 * 1e6))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
         connection.connect(str(path))
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
         connection.sendall(GREETING.pack(SP, ours, 0))
         greeting = b""
         while len(greeting) < GREETING.size:

@@ -345,12 +345,13 @@ def carry_out(
         set_limits(settings)
         launcher.listen()
         go_to(enter)
+        began = time.monotonic_ns()  # what follows may wait for the kernel, and the program runs by then
         launcher.pid = start(argv, terminal)
         go_to(leave)
     except (OSError, ValueError) as error:
         launcher.report("failed", getattr(error, "errno", 0) or 0, getattr(error, "strerror", None) or error)
         return
-    launcher.report("started", launcher.pid, time.monotonic_ns())
+    launcher.report("started", launcher.pid, began)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)  # only the program and what it starts hold its output open

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from eventlog import bus
-from eventlog.bus import MAX_REQUEST, Address, BusError, address_of
+from eventlog.bus import GREETING, MAX_REQUEST, REP, SP, Address, BusError, address_of
 from eventlog.bus_peer import Requester, Unreachable, Waker
 from eventlog.bus_server import Received, Server
 from eventlog.errors import StreamBusy
@@ -270,3 +270,37 @@ def test_ctrl_c_ends_a_wait_for_an_answer(address: Address) -> None:
         process.wait(10)
         assert time.monotonic() - began < 2
         assert process.returncode in (-signal.SIGINT, 130)
+
+
+def test_a_full_queue_is_waited_for(tmp_path: Path) -> None:
+    """A recorder that many connect to at once would look dead, and another one would be started beside it."""
+    path = tmp_path / "s"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(1)
+    listener.settimeout(10)
+    opened = [listener]
+
+    def serve(connections: int) -> None:
+        for _ in range(connections):
+            opened.append(listener.accept()[0])
+            opened[-1].sendall(GREETING.pack(SP, REP, 0))
+
+    try:
+        queued = 0
+        while True:  # fill the queue
+            peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            peer.setblocking(False)
+            opened.append(peer)
+            try:
+                peer.connect(str(path))
+            except BlockingIOError:
+                break
+            queued += 1
+        server = threading.Timer(0.2, serve, (queued + 1,))
+        server.start()
+        Requester(path, time.monotonic() + 10).close()
+        server.join()
+    finally:
+        for each in opened:
+            each.close()
