@@ -152,13 +152,7 @@ class AgentHarness(DescribedHarness):
 
     def problems(self) -> list[str]:
         """Why it could not run on this machine as it is, one line each."""
-        found = super().problems()
-        if self.file.upstream is None:
-            found.append(
-                "upstream is missing: name the model's endpoint, as in `upstream: {base_url: https://…/v1}`"
-            )
-        if not self.file.model:
-            found.append("model is missing: name the model that it is to ask for")
+        found = [*super().problems(), *self.without_model()]
         for name, server in self.settings.mcp_servers.items():
             for key, value in server.values.items():
                 source = passes_through(value)

@@ -118,6 +118,17 @@ class DescribedHarness:
                 )
         return found
 
+    def without_model(self) -> list[str]:
+        """What its file lacks for a model behind the gateway, one line each."""
+        found = []
+        if self.file.upstream is None:
+            found.append(
+                "upstream is missing: name the model's endpoint, as in `upstream: {base_url: https://…/v1}`"
+            )
+        if not self.file.model:
+            found.append("model is missing: name the model that it is to ask for")
+        return found
+
     def _missing_files(self) -> list[str]:
         needs = self.needs
         found = [f"read_only: {path} is not there" for path in needs.read_only if not path.exists()]

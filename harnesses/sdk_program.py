@@ -56,14 +56,7 @@ class SdkHarness(CommandHarness):
 
     def problems(self) -> list[str]:
         """Why it could not run on this machine as it is."""
-        found = super().problems()
-        if self.file.upstream is None:
-            found.append(
-                "upstream is missing: name the model's endpoint, as in `upstream: {base_url: https://…/v1}`"
-            )
-        if not self.file.model:
-            found.append("model is missing: name the model that it is to ask for")
-        return found
+        return [*super().problems(), *self.without_model()]
 
     def launch(self, trial: TrialInput) -> Launch:
         """Its command with the gateway's address. Raises LaunchError."""

@@ -58,6 +58,12 @@ def target(base_url: str, tail: str) -> str:
     return urlunsplit((scheme, host, path + asked, queries, ""))
 
 
+def _named(headers: Iterable[tuple[str, str]]) -> set[str]:
+    """The headers that a message says are about its connection alone, in small letters."""
+    lists = [value.split(",") for name, value in headers if name.lower() == "connection"]
+    return {name.strip().lower() for names in lists for name in names}
+
+
 def request_headers(
     came: Iterable[tuple[str, str]], upstream: ResolvedUpstream, dialect: str | None, *, rewritten: bool
 ) -> CIMultiDict[str]:
@@ -66,12 +72,7 @@ def request_headers(
     `dialect`: of the path. Where it has none, the key stands where the harness put its own.
     """
     came = list(came)
-    named = {
-        name.strip().lower()
-        for key, value in came
-        if key.lower() == "connection"
-        for name in value.split(",")
-    }
+    named = _named(came)
     headers: CIMultiDict[str] = CIMultiDict()
     for name, value in came:
         low = name.lower()
@@ -93,12 +94,7 @@ def request_headers(
 def response_headers(came: Iterable[tuple[bytes, bytes]]) -> CIMultiDict[str]:
     """The headers of an answer for the harness: all that came but those about the connection."""
     pairs = [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in came]
-    named = {
-        part.strip().lower()
-        for name, value in pairs
-        if name.lower() == "connection"
-        for part in value.split(",")
-    }
+    named = _named(pairs)
     headers: CIMultiDict[str] = CIMultiDict()
     for name, value in pairs:
         if name.lower() not in _HOP and name.lower() not in named:
