@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harnesses.base import Harness
     from hemra.datasets.model import Task
     from hemra.engine.served import RunGateway
-    from hemra.sandboxes.base import Endpoint, Sandbox
+    from hemra.sandboxes.base import Sandbox
 
 T = TypeVar("T")
 
@@ -57,8 +57,7 @@ class RunContext:
     """A run that is being carried out.
 
     `open` holds the sandboxes that exist now, `finished` the final states recorded by this engine, by trial.
-    `endpoints` are services of this machine that trials may reach whatever their network is; `gateway` is the model
-    gateway, for the trials of harnesses that have an upstream; `network` what the run asks for.
+    `gateway` is the model gateway, for the trials of harnesses that have an upstream; `network` what the run asks for.
     `unreachable` is why the recorder could not be reached; then nothing is sent to it any more, for each
     attempt would wait as long as the first one did.
     """
@@ -73,7 +72,6 @@ class RunContext:
     workers: Executor
     loop: asyncio.AbstractEventLoop
     redactors: dict[str, Redactor] = field(default_factory=dict)
-    endpoints: tuple[Endpoint, ...] = ()
     gateway: RunGateway | None = None
     network: str | None = None
     shown: Shown = field(default_factory=Shown)

@@ -23,18 +23,17 @@ if TYPE_CHECKING:
 
 
 def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint] = ()) -> SandboxSpec:
-    """The spec of the sandbox for one try. `reach`: services of this trial alone; those of the run are added."""
+    """The spec of the sandbox for one try. `reach`: the services of this trial, its model gateway among them."""
     needs, task = needs_of(job.harness), job.task
-    endpoints = tuple(dict.fromkeys([*context.endpoints, *reach]))
-    served = bool(context.endpoints) or upstream_of(job.harness) is not None
+    served = upstream_of(job.harness) is not None
     network = network_of(needs, task, gateway=served, asked=context.network)
-    if network == "gateway" and not endpoints:
+    if network == "gateway" and not reach:
         network = "none"
     hidden = hidden_of(context.store.path, task)
     read_only, masked = shown(needs, hidden)
     return SandboxSpec(
         run=context.run, trial=job.trial, try_no=try_no, limits=job.limits, root=context.root,
-        network=network, reach=endpoints, read_only=read_only, hidden=(*hidden, *masked),
+        network=network, reach=tuple(dict.fromkeys(reach)), read_only=read_only, hidden=(*hidden, *masked),
         solution=task.path / "solution" if job.harness.needs_solution else None,
         login_files=tuple(LoginFile(*pair) for pair in needs.login_files),
         quotas={path: kib * 1024 for path, kib in task.spec.quota_kb.items()},

@@ -190,27 +190,29 @@ class _Engine:
             self._progress.note(f"left by an earlier run: {error}")
 
     async def _with_workers(self) -> None:
+        plan = self._state.plan
         with ThreadPoolExecutor(2 * self._width + 4, thread_name_prefix="engine") as workers:
-            client = await asyncio.get_running_loop().run_in_executor(workers, self._connect)
-            gateway = await open_gateway(self._store, self._state.plan, self._materials.harnesses)
-            context = RunContext(
-                store=self._store, run=self._state.plan.run, client=client, progress=self._progress,
-                stop=self._stop, sandbox=self._state.plan.sandbox, root=check.scratch_root(),
-                workers=workers, loop=asyncio.get_running_loop(), gateway=gateway,
-                network=self._state.plan.network,
-                redactors=self._materials.redactors(gateway.keys() if gateway else {}),
-            )  # fmt: skip
-            self._interrupts.attach(context.kill_now)
-            self._progress.run_planned(self._state.plan.run, len(self._state.remaining()))
-            try:
-                await self._trials(context)
-            finally:
-                if gateway is not None:
-                    await gateway.server.close()
-                for trial, finished in context.finished.items():
-                    self._state.trials[trial].final = finished
-                await context.in_thread(self._close, client, context.unreachable is None)
-                self._interrupts.detach()
+            async with open_gateway(self._store, plan, self._materials.harnesses) as gateway:
+                client = await asyncio.get_running_loop().run_in_executor(workers, self._connect)
+                context = RunContext(
+                    store=self._store, run=plan.run, client=client, progress=self._progress,
+                    stop=self._stop, sandbox=plan.sandbox, root=check.scratch_root(),
+                    workers=workers, loop=asyncio.get_running_loop(), gateway=gateway, network=plan.network,
+                    redactors=self._materials.redactors(gateway.keys() if gateway else {}),
+                )  # fmt: skip
+                await self._carry_out_in(context)
+
+    async def _carry_out_in(self, context: RunContext) -> None:
+        """All trials, and the run's last event whatever becomes of them."""
+        self._interrupts.attach(context.kill_now)
+        self._progress.run_planned(self._state.plan.run, len(self._state.remaining()))
+        try:
+            await self._trials(context)
+        finally:
+            for trial, finished in context.finished.items():
+                self._state.trials[trial].final = finished
+            await context.in_thread(self._close, context.client, context.unreachable is None)
+            self._interrupts.detach()
 
     def _connect(self) -> Client:
         """A client of the run's recorder. One that dies while it starts is started again a few times."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -63,16 +64,18 @@ class RunGateway:
         }
 
 
+@contextlib.asynccontextmanager
 async def open_gateway(
     store: Store, planned: RunPlanned, harnesses: Mapping[str, Harness]
-) -> RunGateway | None:
-    """Start the gateway where some harness needs it. Raises HemraError for a key that is not to be had: none is
-    needed where a cassette answers everything."""
+) -> AsyncIterator[RunGateway | None]:
+    """The gateway for as long as the run needs it; None where no harness does. Raises HemraError for a key that is
+    not to be had: none is needed where a cassette answers everything."""
     wanted = {
         name: upstream for name, each in harnesses.items() if (upstream := upstream_of(each)) is not None
     }
     if not wanted:
-        return None
+        yield None
+        return
     from hemra.gateway.cassette import ERROR, cassette_for
     from hemra.gateway.keys import resolved
     from hemra.gateway.prices import PriceTable
@@ -80,12 +83,17 @@ async def open_gateway(
 
     offline = planned.cassette is not None and planned.cassette.miss == ERROR
     upstreams = {name: None if offline else resolved(upstream) for name, upstream in wanted.items()}
-    return RunGateway(
-        server=await Gateway.start(), upstreams=upstreams,
+    server = await Gateway.start()
+    gateway = RunGateway(
+        server=server, upstreams=upstreams,
         prices=PriceTable.of_record(planned.prices) if planned.prices else None,
         blob=(lambda body: store.blobs.put(body).digest) if planned.record_cassette else None,
         cassette=partial(cassette_for, store, planned),
     )  # fmt: skip
+    try:
+        yield gateway
+    finally:
+        await server.close()
 
 
 class Served:
