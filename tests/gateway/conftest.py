@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +18,7 @@ from eventlog.schemas.runs import Limits
 from hemra.gateway.channel import Channel, ChannelSpec, ResolvedUpstream
 from hemra.gateway.normal import SamplingWish
 from hemra.gateway.server import Gateway
-from tests.tools.wire import PATHS, Reply, request
+from tests.tools.wire import PATHS, Reply, exchange, request
 
 KEY = "dummy-upstream-key-0123456789"
 
@@ -60,19 +57,8 @@ class Trial:
         timeout: float = 10.0,
     ) -> Reply:
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection(urlsplit(self.root).netloc, timeout=timeout)
-        given = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        try:
-            content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-            connection.request(method, urlsplit(self.root).path + path, content, {**given, **(headers or {})})
-            response = connection.getresponse()
-            try:
-                read, whole = response.read(), True
-            except http.client.IncompleteRead as broken:
-                read, whole = broken.partial, False
-            return Reply(response.status, dict(response.headers), read, whole)
-        finally:
-            connection.close()
+        given = {"Authorization": f"Bearer {self.token}", **(headers or {})}
+        return exchange(self.root, path, body, method=method, headers=given, timeout=timeout)
 
     def ask(self, dialect: str, *, headers: Mapping[str, str] | None = None, **options: Any) -> Reply:
         """The first request of a conversation in a dialect."""

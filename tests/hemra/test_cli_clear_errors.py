@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ from eventlog.repair import examine
 from eventlog.segments import list_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
-from hemra.cli import main as program
 from hemra.cli.failure import line_of
 from hemra.datasets.validate import validate
 from hemra.scoring.gates.suite import check_folder
+from tests.hemra.command_line import Run, runner
 from tests.hemra.task_folders import make_task
 from tests.projections.synthetic_runs import SyntheticRun, new_store
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -36,13 +33,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 @pytest.fixture
 def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs one command line; returns exit code, stdout and stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = program.main(arguments)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+    return runner(capsys)
 
 
 def damaged(store: Store, stream: str, *, at: float = 0.5) -> None:

@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,13 @@ from hemra.cli import runs, waiting
 from hemra.cli.checkup import findings
 from hemra.cli.names import check_name
 from hemra.errors import UsageError
+from tests.hemra.command_line import Run, runner
 from tests.hemra.task_folders import make_task
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 #: What a terminal obeys, or what reorders the text around it.
 ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 EVIL = "\x1b[31mX\x9b2J\u202eevil"
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -46,13 +44,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 @pytest.fixture
 def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs one command line; returns exit code, stdout and stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = program.main(arguments)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+    return runner(capsys)
 
 
 def filled(store: Store, **options: Any) -> SyntheticRun:

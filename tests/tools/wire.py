@@ -72,10 +72,20 @@ def send(
     timeout: float = 10.0,
 ) -> Reply:
     """One request on a connection of its own. Raises TimeoutError and the errors of a broken connection."""
-    connection = http.client.HTTPConnection(urlsplit(server.base).netloc, timeout=timeout)
+    return exchange(server.base, path, body, method=method, headers=headers or {}, timeout=timeout)
+
+
+def exchange(
+    base: str, path: str, body: Any, *, method: str, headers: Mapping[str, str], timeout: float
+) -> Reply:
+    """The same to whatever listens at `base`."""
+    place = urlsplit(base)
+    connection = http.client.HTTPConnection(place.netloc, timeout=timeout)
     try:
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        connection.request(method, path, content, {"Content-Type": "application/json", **(headers or {})})
+        connection.request(
+            method, place.path + path, content, {"Content-Type": "application/json", **headers}
+        )
         response = connection.getresponse()
         try:
             read, whole = response.read(), True
