@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from eventlog.schemas.runs import PlannedCassette
 from hemra.engine.order import trial_seed
+from hemra.engine.request import MISS_ERROR, MISS_UPSTREAM
 from hemra.engine.served import upstream_of
 from hemra.errors import HemraError, UsageError
-from hemra.gateway.cassette import ERROR, UPSTREAM, Cassette
-from hemra.gateway.prices import PriceTable, load_prices
 
 if TYPE_CHECKING:
     from eventlog.store import Store
     from harnesses.base import Harness
     from hemra.datasets.model import Task
     from hemra.engine.request import RunRequest
+    from hemra.gateway.prices import PriceTable
     from hemra.gateway.recorded import RecordedTrial
 
 _SHOWN = 3
@@ -52,7 +52,7 @@ def planned_models(
         return PlannedModels()
     if request.cassette is None and request.cassette_miss is not None:
         problems.append(UsageError("--cassette-miss says what --cassette does; give that too"))
-    if request.cassette is None or request.cassette_miss == UPSTREAM:
+    if request.cassette is None or request.cassette_miss == MISS_UPSTREAM:
         problems += _without_key(served)
     prices = _prices(request, problems) if served or request.prices is not None else None
     unpriced = _unpriced(request, prices, served)
@@ -92,6 +92,8 @@ def _flags(request: RunRequest) -> list[str]:
 
 
 def _prices(request: RunRequest, problems: list[HemraError]) -> PriceTable | None:
+    from hemra.gateway.prices import load_prices
+
     try:
         return load_prices(request.prices)
     except HemraError as error:
@@ -106,6 +108,8 @@ def _cassette(
     harnesses: Sequence[Harness],
     problems: list[HemraError],
 ) -> tuple[PlannedCassette | None, list[str]]:
+    from hemra.gateway.cassette import Cassette
+
     assert request.cassette is not None
     try:
         cassette = Cassette.load(store, request.cassette)
@@ -113,7 +117,7 @@ def _cassette(
         problems.append(error)
         return None, []
     run, _, trial = request.cassette.partition("/")
-    miss = request.cassette_miss or ERROR
+    miss = request.cassette_miss or MISS_ERROR
     planned = PlannedCassette(run=run, trial=trial or None, miss=miss)
     found: list[tuple[RecordedTrial, Task, int]] = []
     absent = []
@@ -132,7 +136,7 @@ def _cassette(
         )
         all_ = len(absent) + len(found)
         line = f"{len(absent)} of {all_} trials have no recorded answers in {request.cassette}: {some}"
-        if miss == UPSTREAM:
+        if miss == MISS_UPSTREAM:
             warnings.append(f"{line}; they ask their model")
         else:
             problems.append(

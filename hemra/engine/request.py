@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from eventlog.schemas.runs import Limits
 
+#: What becomes of a request that a cassette does not have: it is refused, or it goes on to the model.
+MISS_ERROR, MISS_UPSTREAM = "error", "upstream"
+
 
 @dataclass(frozen=True)
 class RunRequest:

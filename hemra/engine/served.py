@@ -6,16 +6,18 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from harnesses.base import GatewayAddress
+from hemra.engine.request import MISS_ERROR, MISS_UPSTREAM
 from hemra.scoring.toolnames import canonical
 
 if TYPE_CHECKING:
     import asyncio
+    from pathlib import Path
 
     from eventlog.schemas.base import EventData
     from eventlog.schemas.runs import RunPlanned
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from eventlog.store import Store
     from harnesses.base import Conclusion, Dialect, Harness, Upstream
     from hemra.engine.context import Job
-    from hemra.gateway.cassette import TrialCassette
+    from hemra.gateway.cassette import Cassette, TrialCassette
     from hemra.gateway.channel import Channel, ResolvedUpstream
     from hemra.gateway.prices import PriceTable
     from hemra.gateway.server import Gateway
@@ -76,12 +78,11 @@ async def open_gateway(
     if not wanted:
         yield None
         return
-    from hemra.gateway.cassette import ERROR, cassette_for
     from hemra.gateway.keys import resolved
     from hemra.gateway.prices import PriceTable
     from hemra.gateway.server import Gateway
 
-    offline = planned.cassette is not None and planned.cassette.miss == ERROR
+    offline = planned.cassette is not None and planned.cassette.miss == MISS_ERROR
     upstreams = {name: None if offline else resolved(upstream) for name, upstream in wanted.items()}
     server = await Gateway.start()
     gateway = RunGateway(
@@ -94,6 +95,27 @@ async def open_gateway(
         yield gateway
     finally:
         await server.close()
+
+
+@lru_cache(maxsize=4)
+def _loaded(store: Path, reference: str) -> Cassette:
+    from eventlog.store import Store
+    from hemra.gateway.cassette import Cassette
+
+    return Cassette.load(Store.open(store), reference)
+
+
+def cassette_for(store: Store, planned: RunPlanned, job: Job) -> TrialCassette | None:
+    """The answers for a new try of a job; None where the run is not answered from a cassette.
+
+    Raises NotFound, UsageError and HemraError as `Cassette.load` does.
+    """
+    wanted = planned.cassette
+    if wanted is None:
+        return None
+    reference = wanted.run if wanted.trial is None else f"{wanted.run}/{wanted.trial}"
+    player = _loaded(store.path, reference).player
+    return player(job.harness.name, job.task.id, job.attempt, upstream=wanted.miss == MISS_UPSTREAM)
 
 
 class Served:

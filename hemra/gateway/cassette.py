@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from eventlog.errors import LogError
@@ -23,12 +22,8 @@ from hemra.gateway.normal import Message, Request
 from hemra.gateway.recorded import RecordedCall, RecordedTrial, recorded_trials
 
 if TYPE_CHECKING:
-    from eventlog.schemas.runs import RunPlanned
     from eventlog.store import Store
-    from hemra.engine.context import Job
 
-#: What happens to a request that was not recorded: it is refused, or it goes on to the model.
-ERROR, UPSTREAM = "error", "upstream"
 _EXCERPT = 60
 
 
@@ -250,23 +245,3 @@ def _from_difference(left: str, right: str) -> tuple[str, str]:
     first = next((i for i in range(shorter) if left[i] != right[i]), shorter)
     start = max(0, first - _EXCERPT // 3)
     return left[start : start + _EXCERPT], right[start : start + _EXCERPT]
-
-
-@lru_cache(maxsize=4)
-def _loaded(path: str, reference: str) -> Cassette:
-    from eventlog.store import Store
-
-    return Cassette.load(Store.open(path), reference)
-
-
-def cassette_for(store: Store, planned: RunPlanned, job: Job) -> TrialCassette | None:
-    """The answers for a new try of a job; None where the run is not answered from a cassette.
-
-    Raises NotFound, UsageError and HemraError as `Cassette.load` does.
-    """
-    wanted = planned.cassette
-    if wanted is None:
-        return None
-    reference = wanted.run if wanted.trial is None else f"{wanted.run}/{wanted.trial}"
-    cassette = _loaded(str(store.path), reference)
-    return cassette.player(job.harness.name, job.task.id, job.attempt, upstream=wanted.miss == UPSTREAM)

@@ -14,10 +14,10 @@ from eventlog.store import Store
 from hemra.engine.begin import begin
 from hemra.engine.plan import Plan, make_plan
 from hemra.engine.request import RunRequest
+from hemra.engine.served import cassette_for
 from hemra.engine.state import load
 from hemra.errors import HemraError, NotFound, UsageError
 from hemra.gateway import prices
-from hemra.gateway.cassette import cassette_for
 from hemra.gateway.prices import PriceTable
 from tests.gateway.recordings import Recording, answered, chat
 from tests.hemra.engine_driver import make_harness, make_task
