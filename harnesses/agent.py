@@ -10,9 +10,9 @@ from __future__ import annotations
 import difflib
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -213,15 +213,6 @@ class AgentHarness(DescribedHarness):
             for native in natives
         ]
         return list(dict.fromkeys(names))
-
-    def described_capabilities(self) -> dict[str, Any]:
-        """What it can be held to, as JSON."""
-        return {
-            "dialects": list(self.dialects),
-            "tools_known": sorted(self.tool_names),
-            **asdict(self.capabilities),
-            "mcp": list(self.capabilities.mcp),
-        }
 
     def _missing_program(self, words: list[str], field: str) -> list[str]:
         return super()._missing_program(words, field) if words else [self._not_installed()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -190,6 +190,7 @@ class Interpreter(Protocol):
         """The output is over. Both are null when the process was stopped by us."""
 
 
+@runtime_checkable
 class FileReader(Protocol):
     """An interpreter that reads files too, beside what is printed."""
 

@@ -13,7 +13,7 @@ from eventlog.schemas.conversation import (
     ToolReturned,
 )
 from eventlog.schemas.trials import HarnessExited, HarnessStarted, SandboxLost
-from harnesses.base import TERMINALS
+from harnesses.base import TERMINALS, FileReader
 from hemra.engine.intake import Intake
 from hemra.engine.kept import kept_files
 from hemra.engine.phases import one_line
@@ -162,8 +162,8 @@ class HarnessRun:
         self.kept, problems = await kept_files(self._sandbox, launch.keep_home)
         for text in problems:
             self._log.emit(NoteRecorded(level="warning", code="home_file_not_kept", text=text))
-        if (show := getattr(self._interpreter, "files", None)) is not None:
-            show(self.kept)
+        if isinstance(self._interpreter, FileReader):
+            self._interpreter.files(self.kept)
 
     def _conclude(self, result: ExecResult) -> None:
         result.limit = result.limit or self._served.fired or self._conduct.fired

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from hemra.sandboxes.base import Sandbox
 
-#: So much of one file, and so many files of one trial, are kept.
-MOST_BYTES, MOST_FILES = 64 << 20, 256
+#: So much of one file, so many files of one trial, and so much of all of them, are kept: they are in memory at once.
+MOST_BYTES, MOST_FILES, MOST_TOGETHER = 64 << 20, 256, 256 << 20
 
 
 async def kept_files(sandbox: Sandbox, wanted: Sequence[str]) -> tuple[dict[str, bytes], list[str]]:
@@ -23,18 +23,19 @@ async def kept_files(sandbox: Sandbox, wanted: Sequence[str]) -> tuple[dict[str,
     are left out."""
     found: dict[str, bytes] = {}
     problems: list[str] = []
-    home = sandbox.inside(sandbox.home)
+    home, left = sandbox.inside(sandbox.home), MOST_TOGETHER
     for pattern in wanted:
         for path in await asyncio.to_thread(_matching, sandbox.home, pattern):
             if len(found) == MOST_FILES:
                 return found, [*problems, f"~/{pattern}: more than {MOST_FILES} files"]
             try:
-                content = await sandbox.get(f"{home}/{path}", MOST_BYTES)
+                content = await sandbox.get(f"{home}/{path}", min(MOST_BYTES, left))
             except (SandboxError, OSError) as error:
                 problems.append(f"~/{path}: {error}")
                 continue
             if content is not None:
                 found[path] = content
+                left -= len(content)
     return found, problems
 
 

@@ -58,3 +58,12 @@ def test_what_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found == {"small": b"123"}
     assert len(problems) == 1
     assert "big" in problems[0]
+
+
+def test_all_of_them_together_have_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial that leaves hundreds of large files would take the engine's memory, and every other trial with it."""
+    monkeypatch.setattr(kept, "MOST_TOGETHER", 5)
+    found, problems = taken(tmp_path, {"s/1": "123", "s/2": "123", "s/3": "12"}, "s/*")
+    assert found == {"s/1": b"123", "s/3": b"12"}
+    assert len(problems) == 1
+    assert "s/2" in problems[0]
