@@ -11,6 +11,7 @@ peer can take either place: the tests put pynng's own REQ, REP, PUB and SUB at t
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
 import struct
@@ -83,13 +84,19 @@ class Requester:
         self._early: dict[int, bytes] = {}
         self._buffer = bytearray()
 
-    def request(self, body: bytes, deadline: float) -> bytes:
-        """Send `body` and return the answer. Raises Unreachable; the connection is closed then.
+    def request(self, body: bytes, deadline: float, awake_until: float = 0.0) -> bytes:
+        """Send `body` and return the answer; before `awake_until` (monotonic seconds) it is awaited without sleeping.
+        Raises Unreachable; the connection is closed then.
 
         Unreachable does not say that nothing was done: the request may be sent again only because the
         recorder recognises it. ValueError for a body larger than MAX_REQUEST.
         """
-        return self.receive(self.send(body), deadline)
+        number = self.send(body)
+        while time.monotonic() < awake_until:
+            if (answer := self.poll(number)) is not None:
+                return answer
+            os.sched_yield()
+        return self.receive(number, deadline)
 
     def send(self, body: bytes) -> int:
         """Send `body` without awaiting its answer; the number by which `receive` finds that. Raises as `request`."""

@@ -124,17 +124,16 @@ class Server:
             self.close()
             raise BusError(f"cannot listen at {address.wakes}: {error}") from error
 
-    def receive(self, timeout_s: float) -> list[Received]:
-        """Everything that waits; where nothing does, what comes first within `timeout_s` (or nothing)."""
+    def receive(self, timeout_s: float, awake_until: float = 0.0) -> list[Received]:
+        """Everything that waits; where nothing does, what comes first within `timeout_s` (or nothing).
+
+        Before `awake_until` (monotonic seconds) it does not sleep.
+        """
         taken, self._waiting = self._waiting, []
         if taken:
             taken += self._look(0)
         else:
-            deadline = time.monotonic() + timeout_s
-            while not (taken := self._look(timeout_s)):
-                timeout_s = deadline - time.monotonic()
-                if timeout_s <= 0:
-                    break
+            taken = self._await(timeout_s, awake_until)
         size = 0
         for count, item in enumerate(taken):
             size += len(item.body)
@@ -142,6 +141,15 @@ class Server:
                 self._waiting = taken[count:]
                 return taken[:count]
         return taken
+
+    def _await(self, timeout_s: float, awake_until: float) -> list[Received]:
+        now = time.monotonic()
+        deadline = now + timeout_s
+        while True:
+            taken = self._look(0.0 if now < awake_until else max(0.0, deadline - now))
+            now = time.monotonic()
+            if taken or now >= deadline:
+                return taken
 
     def _look(self, timeout_s: float) -> list[Received]:
         """Wait for something to happen at the sockets; the requests that are whole by then."""

@@ -43,6 +43,7 @@ class LoopSender:
         self._sender = sender
         self._outbox = outbox
         self._scheduled = False
+        self._awake = False
         #: The loop settles a flight at this moment: answers need no way into the loop.
         self._settling = False
         #: A descriptor of its own for the connection that is watched: it stays valid when that is closed.
@@ -94,6 +95,18 @@ class LoopSender:
         while able and self._sender.take_off(MOST_BYTES):
             self._watch()
         self._leave(soon=True)
+        self._stay_awake()
+
+    def _stay_awake(self) -> None:
+        """Keep the loop from sleeping while an answer is about to come: it goes round, and whatever else is to be done
+        in it is done."""
+        if not self._awake and self._sender.lands_soon():
+            self._awake = True
+            self.loop.call_soon(self._go_round)
+
+    def _go_round(self) -> None:
+        self._awake = False
+        self._stay_awake()
 
     def _leave(self, *, soon: bool) -> None:
         since = self._sender.flying_since

@@ -32,6 +32,8 @@ from eventlog.bus_messages import Answer, BadRequest, Kind, Request, Status, pac
 from eventlog.bus_server import Received, Server
 from eventlog.errors import DamageError, LogError, RecorderRefused
 from eventlog.holders import Holders
+from eventlog.pace import Pace
+from eventlog.scheduling import short_turns
 from eventlog.store import Store
 from eventlog.stream import Incoming, StreamWriter
 
@@ -65,6 +67,7 @@ class Recorder:
         self._last_group: set[bytes] = set()
         self._group_before: set[bytes] = set()
         self._commit_s = 0.0
+        self._pace = Pace()
 
     def stop(self, *_: object) -> None:
         """End after the group in hand (a signal handler)."""
@@ -74,7 +77,7 @@ class Recorder:
         """Serve until the end. The stream is closed and every socket too when this returns."""
         try:
             while not self._stopping:
-                requests = self._server.receive(self._patience_s())
+                requests = self._server.receive(self._patience_s(), self._pace.awake_until())
                 if requests:
                     self.serve(self._gathered(requests))
                 if self._unwoken and (not requests or time.monotonic() - self._woken_at >= WAKE_S):
@@ -164,6 +167,7 @@ class Recorder:
         self._commits += 1
         self._commit_s += (time.monotonic() - began - self._commit_s) / 8
         self._server.send_answers()
+        self._pace.beat()
         self._unwoken = True
 
     def _other(self, item: Received, request: Request) -> None:
@@ -248,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # collecting in the middle of a commit would cost producers their time for nothing.
     gc.freeze()
     gc.set_threshold(*_COLLECT)
+    short_turns()
     _report(ready=True, pid=os.getpid())
     try:
         recorder.run()

@@ -16,6 +16,7 @@ from eventlog.bus_peer import Unreachable
 from eventlog.errors import LogError, RecorderRefused, RecorderUnavailable
 from eventlog.outbox import Outbox
 from eventlog.outbox_items import Item
+from eventlog.pace import Pace
 from eventlog.uplink import Uplink
 
 #: Emitted events that a full disk refused are sent again for this long before they count as lost.
@@ -51,6 +52,7 @@ class Sender:
         self._producer, self._number = os.urandom(16), 0
         self._flights: deque[_Flight] = deque()
         self._answer_s = 0.0
+        self._pace = Pace()
         self._refused_since: float | None = None
         #: Emitted events that are lost, to be told to whoever comes next.
         self.lost: LogError | None = None
@@ -118,7 +120,10 @@ class Sender:
             self.crashed()  # all is sent again, under the same numbers
             if time.monotonic() >= deadline:
                 raise RecorderUnavailable(f"the recorder of {self._stream} does not answer: {cause}")
-        return self.uplink.ask(pack_append(self._producer, self._number + 1, lines), deadline)
+        request = pack_append(self._producer, self._number + 1, lines)
+        asked = self.uplink.ask(request, deadline, awake_until=self._pace.awake_until())
+        self._pace.beat()
+        return asked
 
     def take_off(self, most_bytes: int) -> bool:
         """Send the next batch without waiting for its answer; False where nothing waits, or enough is on its way.
@@ -155,6 +160,10 @@ class Sender:
         """When the oldest request took off whose answer is awaited (monotonic seconds)."""
         return self._flights[0].since if self._flights else None
 
+    def lands_soon(self) -> bool:
+        """Whether something flies whose answer is worth staying awake for."""
+        return bool(self._flights) and time.monotonic() < self._pace.awake_until()
+
     def land(self) -> None:
         """Settle what is answered of what flies. Raises Unreachable when the rest never will be."""
         while self._flights:
@@ -165,6 +174,7 @@ class Sender:
             if answer.status is Status.CLOSING:
                 raise Unreachable("it is ending")
             self._flights.popleft()
+            self._pace.beat()
             self._answer_s += (time.monotonic() - flight.since - self._answer_s) / 8
             self._settle(flight.lines, answer, flight.items)
 

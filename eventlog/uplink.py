@@ -101,18 +101,24 @@ class Uplink:
         finally:
             lock.release()
 
-    def ask(self, request: bytes, deadline: float, done: Callable[[], bool] | None = None) -> Answer | None:
+    def ask(
+        self,
+        request: bytes,
+        deadline: float,
+        done: Callable[[], bool] | None = None,
+        awake_until: float = 0.0,
+    ) -> Answer | None:
         """The answer to `request`, asked again after every lost connection until `deadline` (monotonic).
 
-        After a loss `done` is asked first: when it says that nothing is left to do the result is None.
-        Raises RecorderUnavailable.
+        Before `awake_until` it is awaited without sleeping. After a loss `done` is asked first: when it says that
+        nothing is left to do the result is None. Raises RecorderUnavailable.
         """
         while True:
             try:
                 if self._requester is None:
                     self.connect(deadline)
                 assert self._requester is not None
-                answer = _read(self._requester.request(request, deadline))
+                answer = _read(self._requester.request(request, deadline, awake_until))
                 if answer.status is not Status.CLOSING:
                     return answer
                 cause = "it is ending"

@@ -133,6 +133,26 @@ def test_requests_that_wait_are_taken_together_and_each_gets_its_answer(address:
         server.close()
 
 
+def test_who_stays_awake_is_answered_and_gives_up_in_time_all_the_same(address: Address) -> None:
+    """If this failed, an end that waits without sleeping would miss what comes, or wait beyond its time."""
+    with Echo(address):
+        requester = Requester(address.requests, soon())
+        assert requester.request(b"abc", soon(), awake_until=soon()) == b"cba"
+        requester.close()
+    server = Server(address)
+    begun = time.monotonic()
+    assert server.receive(0.02, awake_until=begun + 60) == []
+    assert 0.02 <= time.monotonic() - begun < 30
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask_once, address, b"abc")
+        request = None
+        while request is None:
+            request = next(iter(server.receive(5.0, awake_until=soon())), None)
+        server.answer(request, b"yes")
+        assert asking.result(5) == b"yes"
+    server.close()
+
+
 def test_pynng_itself_can_ask_and_subscribe(address: Address) -> None:
     """If this failed, the recorder's sockets would not be nng on the wire."""
     import pynng

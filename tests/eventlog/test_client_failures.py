@@ -36,7 +36,7 @@ class FakeUplink:
         self.gate = threading.Event()
         self.gate.set()
 
-    def ask(self, raw: bytes, deadline: float) -> Answer:
+    def ask(self, raw: bytes, deadline: float, awake_until: float = 0.0) -> Answer:
         """As Uplink.ask."""
         self.gate.wait(10)
         request = unpack_request(raw)

@@ -306,7 +306,7 @@ class Bus:
         """As `collect`."""
         return self.collect(number, 0)
 
-    def ask(self, raw: bytes, deadline: float) -> Answer:
+    def ask(self, raw: bytes, deadline: float, awake_until: float = 0.0) -> Answer:
         """Take and answer a request."""
         return self.collect(self.post(raw, deadline), deadline)
 

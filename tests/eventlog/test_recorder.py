@@ -187,7 +187,7 @@ class FakeServer:
         self.groups = list(groups)
         self.when_empty: Callable[[], None] = lambda: None
 
-    def receive(self, timeout_s: float) -> list[Received]:
+    def receive(self, timeout_s: float, awake_until: float = 0.0) -> list[Received]:
         """The next group."""
         if not self.groups:
             self.when_empty()
@@ -290,12 +290,12 @@ def test_followers_are_told_of_the_last_of_many_commits(
     told: list[int] = []
     real = server.receive
 
-    def receive(timeout_s: float) -> list[Received]:
+    def receive(timeout_s: float, awake_until: float = 0.0) -> list[Received]:
         waits.append(timeout_s)
         told.append(server.wakes)
         if len(waits) > 9:
             recorder.stop()
-        return real(timeout_s)
+        return real(timeout_s, awake_until)
 
     server.receive = receive  # type: ignore[method-assign]
     recorder.run()

@@ -166,7 +166,7 @@ class ScriptedServer:
             self._groups.insert(0, list(items))
         self.unfinished = False
 
-    def receive(self, timeout_s: float) -> list[Asked]:
+    def receive(self, timeout_s: float, awake_until: float = 0.0) -> list[Asked]:
         """The next group."""
         if not timeout_s:
             return []
