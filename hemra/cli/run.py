@@ -156,8 +156,8 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
     from hemra.engine.request import RunRequest
     from hemra.errors import UsageError
 
+    given = {n for n in flags if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
     if run_file is not None:
-        given = {n for n in flags if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
         options = {
             max(p.opts, key=len).lstrip("-"): p for p in ctx.command.params if isinstance(p, click.Option)
         }
@@ -175,22 +175,39 @@ def _asked(ctx: click.Context, run_file: Path | None, flags: dict[str, Any]) -> 
         )
     if flags["name"] is not None:
         check_name(flags["name"])
-    named = {
-        "wall_seconds": flags["timeout"],
-        "output_bytes": flags["output_limit"],
-        "memory_bytes": flags["memory_limit"],
-    }
-    own = {name: value for name, value in named.items() if value is not None}
-    limits = Limits(**own | dict(flags["limits"]))
     request = RunRequest(
         dataset=flags["dataset"], harnesses=list(flags["harness"]),
         tasks=selectors(flags["task"], flags["tag"], flags["difficulty"]),
         attempts=flags["attempts"], jobs=flags["jobs"], sandbox=flags["sandbox"], name=flags["name"],
-        network=flags["network"], seed=flags["seed"], retries=flags["retries"], limits=limits,
+        network=flags["network"], seed=flags["seed"], retries=flags["retries"], limits=Limits(**_limits(flags, given)),
         record_cassette=flags["record_cassette"], cassette=flags["cassette"],
         cassette_miss=flags["cassette_miss"], prices=flags["prices"],
     )  # fmt: skip
     return Asked(request, flags["detach"], flags["dry_run"], flags["as_json"], flags["fail_under"])
+
+
+#: Limits that have a flag of their own beside `--limit`.
+_OWN_FLAGS = {"timeout": "wall_seconds", "output_limit": "output_bytes", "memory_limit": "memory_bytes"}
+
+
+def _limits(flags: dict[str, Any], given: set[str]) -> dict[str, Any]:
+    """The limits by name, each said once: which of two was meant nobody knows. Those of a run file, that is all that
+    is not in `given`, give way to flags."""
+    from hemra.errors import UsageError
+
+    said = [(flag, limit, flags[flag]) for flag, limit in _OWN_FLAGS.items() if flags[flag] is not None]
+    said += [("limits", name, value) for name, value in flags["limits"]]
+    limits: dict[str, Any] = {}
+    for as_flags in (False, True):
+        of_one = [(name, value) for flag, name, value in said if (flag in given) is as_flags]
+        names = [name for name, _ in of_one]
+        for name in names:
+            if names.count(name) > 1:
+                same = [flag for flag, limit in _OWN_FLAGS.items() if limit == name]
+                beside = "".join(f" (--{flag.replace('_', '-')} sets it too)" for flag in same)
+                raise UsageError(f"the limit {name} is given twice{beside}; give it once")
+        limits |= dict(of_one)
+    return limits
 
 
 def _plan(request: RunRequest) -> Plan:

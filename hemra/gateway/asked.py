@@ -6,10 +6,12 @@ said.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -17,8 +19,9 @@ import msgspec
 import orjson
 
 from hemra.gateway.conversation import COUNT_TOKENS, PROBE
-from hemra.gateway.decoding import Undecodable, decoded
+from hemra.gateway.decoding import Overlong, Undecodable, decoded
 from hemra.gateway.dialects import by_name, of_path
+from hemra.gateway.memory import HEAVIEST, weigh
 from hemra.gateway.normal import Dialect, Request, SamplingWish
 
 _COUNTING = "/count_tokens"
@@ -37,8 +40,8 @@ class Asked:
 
     `dialect`: null where the path is none of theirs; then `aside` is what it is (`probe`, `count_tokens`). `request`:
     what was read of it, `problem`: why that was not possible. `sent` is the body that is sent on, `plain` the same,
-    not compressed; `rewritten`: it is another than came, and not compressed. `sampling` and `removed` say what was
-    changed.
+    not compressed; `rewritten`: it is another than came, and not compressed. `weight`: bytes that reading it takes.
+    `sampling` and `removed` say what was changed.
     """
 
     method: str
@@ -50,8 +53,14 @@ class Asked:
     sent: bytes = field(repr=False, default=b"")
     plain: bytes = field(repr=False, default=b"")
     rewritten: bool = False
+    weight: int = 0
     sampling: dict[str, Any] | None = None
     removed: list[str] = field(default_factory=list)
+
+    @cached_property
+    def digest(self) -> str:
+        """`sha256:<hex>` of what is sent on."""
+        return "sha256:" + hashlib.sha256(self.sent).hexdigest()
 
     @property
     def path(self) -> str:
@@ -92,14 +101,16 @@ def read(
     method: str,
     tail: str,
     body: bytes,
-    encoding: str | None,
     *,
+    encoding: str | None,
     sampling: SamplingWish,
     unwanted: Callable[[str], bool] | None,
     url: str | None = None,
+    most: int = HEAVIEST,
 ) -> Asked:
     """A request for what it is. `unwanted`: which tools are to be taken out, null for none. `url`: to which it is
-    sent, null where that is not known. Never raises for what a harness sends."""
+    sent, null where that is not known. `most`: what would take more bytes is not read. Never raises for what a harness
+    sends."""
     asked = Asked(method=method, tail=tail, sent=body, plain=body)
     dialect = asks_in(method, asked.path, body)
     if dialect is None and url is not None:
@@ -109,10 +120,14 @@ def read(
         return asked
     asked.dialect = dialect
     try:
-        asked.plain = decoded(body, encoding)
+        asked.plain = decoded(body, encoding, most=most)
+        asked.weight = weigh(asked.plain)
+        if asked.weight > most:
+            raise ValueError("it holds more values than any conversation")
         asked.request = dialect.read(_object(asked.plain))
         _change(asked, dialect, asked.request, sampling, unwanted)
     except (Undecodable, ValueError, RecursionError, MemoryError) as error:
+        asked.weight = most + 1 if isinstance(error, Overlong) else asked.weight
         asked.problem = f"the request could not be read: {error}"
     except Exception as error:  # noqa: BLE001 - a fault in reading it is no reason not to pass it on
         asked.problem = f"the request could not be read: {error!r}"

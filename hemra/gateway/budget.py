@@ -48,6 +48,7 @@ class Budget:
         self.failed = 0
         self.usage: Usage | None = None
         self.lost_usage: Usage | None = None
+        self.turn_usage: Usage | None = None
         self.cost_usd: float | None = None
         self._calls = 0
         self._turns = 0
@@ -114,6 +115,7 @@ class Budget:
             self._turns -= turn
         if whole:
             self.usage = total(self.usage, usage)
+            self.turn_usage = total(self.turn_usage, usage if turn else None)
         else:
             self.lost_usage = total(self.lost_usage, usage)
         if cost is not None:

@@ -13,6 +13,7 @@ from hemra.gateway.conversation import Conversation
 from hemra.gateway.loop_guard import LoopGuard
 from hemra.gateway.recording import Recording
 from hemra.gateway.verdict import Ends
+from hemra.scoring.toolnames import ToolNames
 
 if TYPE_CHECKING:
     from eventlog.schemas.base import EventData
@@ -103,7 +104,7 @@ class ChannelSpec:
     - `token`: what its harness gives in the place of a key
     - `upstream`: null only with a cassette that needs no model
     - `model`: the one that the trial is about; calls of others are auxiliary
-    - `latency_ms`: canonical tool -> milliseconds that its results take longer
+    - `names`: what its tools are called; `latency_ms`: canonical tool -> milliseconds that its results take longer
     - `forbidden`: whether the task forbids the tool of a name; `strip_tools`: take those out of requests
     - `tells_tools`: false where the harness itself tells its messages and tools: then only calls are recorded
     - `emit`: takes every event; called in the loop, in order
@@ -117,6 +118,7 @@ class ChannelSpec:
     limits: Limits
     sampling: SamplingWish
     emit: Callable[[EventData], None]
+    names: ToolNames = field(default_factory=ToolNames)
     latency_ms: Mapping[str, int] = field(default_factory=dict)
     forbidden: Callable[[str], bool] = lambda _: False
     strip_tools: bool = False
@@ -168,6 +170,11 @@ class Channel:
     def usage(self) -> Usage | None:
         """What whole answers told that they used."""
         return self.budget.usage
+
+    @property
+    def turn_usage(self) -> Usage | None:
+        """The part of it that the turns used: harnesses do not count what they ask their model on the side."""
+        return self.budget.turn_usage
 
     @property
     def lost_usage(self) -> Usage | None:

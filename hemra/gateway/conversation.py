@@ -78,7 +78,9 @@ class Conversation:
         self._responses: dict[str, tuple[Place, str, int]] = {}
         self._tools: tuple[tuple[Tool, ...], str] | None = None
         self._toolsets: set[str] = set()
-        self._system: dict[str, str] = {}
+        #: Names of all tools that were offered to the model in any request.
+        self.offered: set[str] = set()
+        self._system: dict[int, str] = {}
         self._ids: dict[str, int] = {}
         self._turn = 0
 
@@ -191,11 +193,12 @@ class Conversation:
         """Its key, made once for a text."""
         if not isinstance(message.text, str):
             return message.key
-        if message.text not in self._system:
+        mark = hash(message.text)  # the text itself may be large, and there may be one for every request
+        if mark not in self._system:
             if len(self._system) > 64:  # one that is another every time is not worth keeping
                 self._system.clear()
-            self._system[message.text] = message.key
-        return self._system[message.text]
+            self._system[mark] = message.key
+        return self._system[mark]
 
     def _reason(self, request: Request, places: list[Place]) -> str | None:
         """Why a request is no turn of the conversation."""
@@ -220,7 +223,9 @@ class Conversation:
             self._tools = (tools, tools_digest(tools))
         digest = self._tools[1]
         new = digest not in self._toolsets
-        self._toolsets.add(digest)
+        if new:
+            self._toolsets.add(digest)
+            self.offered.update(tool.name for tool in tools)
         return digest, new
 
     def _log(self, auxiliary: str | None) -> _Recorded:

@@ -31,6 +31,10 @@ class Undecodable(ValueError):
     """The bytes are not in the encoding that they claim, or in one that cannot be read here."""
 
 
+class Overlong(Undecodable):
+    """The bytes are more than may be unpacked."""
+
+
 class Decoder(Protocol):
     """Unpacks bytes as they come."""
 
@@ -46,21 +50,22 @@ class _Plain:
 class _Room:
     """Holds what one feed unpacks, and knows what may still come. A file to write to, for libraries."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._most = most
 
     @property
     def left(self) -> int:
         """Bytes that may still come."""
-        return LARGEST - self._size
+        return self._most - self._size
 
     def write(self, part: bytes) -> int:
-        """Take more. Raises Undecodable where there is no room for it."""
+        """Take more. Raises Overlong where there is no room for it."""
         self._size += len(part)
-        if self._size > LARGEST:
+        if self._size > self._most:
             self._parts.clear()
-            raise Undecodable(f"more than {LARGEST >> 20} MiB when unpacked")
+            raise Overlong(f"more than {self._most >> 20} MiB when unpacked")
         if part:
             self._parts.append(bytes(part))
         return len(part)
@@ -74,11 +79,11 @@ class _Room:
 class _Zlib:
     """gzip, also of several members, and deflate with or without the header that it should have."""
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, most: int) -> None:
         self._bits = bits
         self._unpack = zlib.decompressobj(bits)
         self._head: bytes | None = b""  # what came before it is clear which of the two it is
-        self._room = _Room()
+        self._room = _Room(most)
         self._members = 1
 
     def feed(self, chunk: bytes) -> bytes:
@@ -119,10 +124,10 @@ class _Zlib:
 class _Zstd:
     """zstd, also of several frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         import zstandard
 
-        self._room, self._error = _Room(), zstandard.ZstdError
+        self._room, self._error = _Room(most), zstandard.ZstdError
         unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
         self._writer = unpacker.stream_writer(self._room, closefd=False)  # type: ignore[arg-type]
 
@@ -137,9 +142,9 @@ class _Zstd:
 class _Brotli:
     """brotli, with the package's own limit where its version has one."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         brotli = importlib.import_module("brotli")
-        self._room, self._error = _Room(), brotli.error
+        self._room, self._error = _Room(most), brotli.error
         self._unpack: Callable[..., bytes] = brotli.Decompressor().process
         self._limits = hasattr(brotli.Decompressor, "can_accept_more_data")
 
@@ -171,33 +176,36 @@ def readable() -> frozenset[str]:
     return frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"} | brotli)
 
 
-def decoder(encoding: str | None) -> Decoder:
-    """A decoder for the value of a Content-Encoding header. Raises Undecodable for one that cannot be read here."""
+def decoder(encoding: str | None, *, most: int | None = None) -> Decoder:
+    """A decoder for the value of a Content-Encoding header, of up to `most` bytes (null: LARGEST, which is the most
+    anyway). Raises Undecodable for an encoding that cannot be read here."""
+    room = LARGEST if most is None else min(most, LARGEST)
     names = [name.strip().lower() for name in (encoding or "").split(",") if name.strip()]
     if len(names) > _DEPTH:
         raise Undecodable(f"more than {_DEPTH} encodings around one another")
-    chain = [_one(name) for name in reversed(names) if name != "identity"]
+    chain = [_one(name, room) for name in reversed(names) if name != "identity"]
     if not chain:
         return _Plain()
     return chain[0] if len(chain) == 1 else _Chain(chain)
 
 
-def decoded(body: bytes, encoding: str | None) -> bytes:
-    """A whole body, unpacked. Raises Undecodable."""
-    found = decoder(encoding).feed(body)
-    if len(found) > LARGEST:
-        raise Undecodable(f"more than {LARGEST >> 20} MiB")
+def decoded(body: bytes, encoding: str | None, *, most: int | None = None) -> bytes:
+    """A whole body, unpacked. Raises Undecodable, for more than `most` bytes (null: LARGEST) Overlong."""
+    found = decoder(encoding, most=most).feed(body)
+    room = LARGEST if most is None else min(most, LARGEST)
+    if len(found) > room:
+        raise Overlong(f"more than {room >> 20} MiB")
     return found
 
 
-def _one(name: str) -> Decoder:
+def _one(name: str, most: int) -> Decoder:
     if name not in readable():
         raise Undecodable(f"content encoding {name!r} cannot be read here")
     if name in ("gzip", "x-gzip"):
-        return _Zlib(zlib.MAX_WBITS | 16)
+        return _Zlib(zlib.MAX_WBITS | 16, most)
     if name == "deflate":
-        return _Zlib(zlib.MAX_WBITS)
-    return _Zstd() if name == "zstd" else _Brotli()
+        return _Zlib(zlib.MAX_WBITS, most)
+    return _Zstd(most) if name == "zstd" else _Brotli(most)
 
 
 def offered(accept_encoding: str) -> str:

@@ -17,6 +17,7 @@ from hemra.gateway.normal import Answer, AnswerReader
 
 if TYPE_CHECKING:
     from hemra.gateway.asked import Asked
+    from hemra.gateway.memory import Holding
     from hemra.gateway.seen import Seen
 
 #: Bytes of a failure's body that are kept where it is no JSON.
@@ -26,7 +27,7 @@ _MOST_READ = 256 << 10
 #: No answer of a model is as large; what is larger is not kept for cassettes.
 _MOST_KEPT = 64 << 20
 #: Bytes of an answer that may wait to be read.
-_MOST_UNREAD = 1 << 20
+_MOST_UNREAD = 256 << 10
 
 #: Headers that belong to an answer and not to its way here.
 _TELLING = ("content-type", "retry-after", "x-should-retry")
@@ -50,10 +51,12 @@ class Exchange:
     turn of the conversation. `requested`: its request is in the record. `counted`: it was sent on and counts for the
     budgets; `main`: it is no side call. `passing`: a piece
     is on its way to the harness. `spoken`: the answer's last word has come, though its connection may still be open.
+    `holding`: what it takes of the memory.
     """
 
-    def __init__(self, call: str, asked: Asked, arrived_ns: int, *, keep: bool) -> None:
+    def __init__(self, call: str, asked: Asked, arrived_ns: int, *, keep: bool, holding: Holding) -> None:
         self.call = call
+        self.holding = holding
         self.asked = asked
         self.task = asyncio.current_task()
         self.seen: Seen | None = None
@@ -124,7 +127,7 @@ class Exchange:
         try:
             self._decoder = decoder(encoding)
         except Undecodable as error:
-            self.reading_failed = f"the answer could not be read: {error}"
+            self._cannot_read(str(error))
         if status >= 400:
             self._failure = []
         elif dialect is not None:
@@ -158,18 +161,37 @@ class Exchange:
         if self._decoder is None:
             return
         try:
-            self._read(self._decoder.feed(chunk), heard)
+            plain = self._decoder.feed(chunk)
+            self._keep(plain)
+            self._read(plain, heard)
         except Undecodable as error:
-            self._decoder, self.reading_failed = None, f"the answer could not be read: {error}"
+            self._cannot_read(str(error))
         except Exception as error:  # noqa: BLE001 - whatever a reader does, bytes are passed on
-            self._decoder, self.reading_failed = None, f"the answer could not be read: {error!r}"
+            self._cannot_read(repr(error))
+
+    def _cannot_read(self, why: str) -> None:
+        self._decoder, self.reading_failed = None, f"the answer could not be read: {why}"
+        self._forget_copy()  # a part of it would be played as if it were the whole
+
+    def _keep(self, plain: bytes) -> None:
+        """Take the room that a piece needs. Where there is too little the copy goes first: it is of use to a later run
+        only."""
+        if self._reader is not None and not self.holding.answer.more(len(plain)):
+            self._forget_copy()
+            if not self.holding.answer.more(len(plain)):
+                raise Undecodable("there is too much of the answers that are under way")
+        if self.kept is not None:
+            self._kept_bytes += len(plain)
+            if self._kept_bytes <= _MOST_KEPT and self.holding.copy.more(len(plain)):
+                self.kept.append(plain)
+            else:
+                self._forget_copy()
+
+    def _forget_copy(self) -> None:
+        self.kept = None
+        self.holding.copy.free()
 
     def _read(self, plain: bytes, heard: int) -> None:
-        if self.kept is not None:
-            self.kept.append(plain)
-            self._kept_bytes += len(plain)
-            if self._kept_bytes > _MOST_KEPT:
-                self.kept = None
         if self._failure is not None:
             if sum(map(len, self._failure)) < _MOST_READ:
                 self._failure.append(plain)
@@ -243,6 +265,12 @@ class Exchange:
         asked.plain = b""
         if asked.request is not None:
             asked.request = msgspec.structs.replace(asked.request, messages=())
+        self.holding.reading.free()
+
+    def has_gone(self) -> None:
+        """The endpoint has got the request: its body is not kept for as long as the answer takes."""
+        self.asked.sent = b""
+        self.holding.body.free()
 
     def stop(self) -> None:
         """Break it off."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
 
+from hemra.gateway.arrival import TooLarge, TooSlow, body_of, read_within
 from hemra.gateway.asked import Asked, form_of, read
 from hemra.gateway.backlog import Backlog
 from hemra.gateway.budget import UNITS
@@ -20,8 +22,10 @@ from hemra.gateway.exchange import Exchange
 from hemra.gateway.failures import failure
 from hemra.gateway.key_guard import SEARCHED, KeyGuard
 from hemra.gateway.latency import held_back_ms
+from hemra.gateway.memory import Holding, Memory
 from hemra.gateway.probes import Local
 from hemra.gateway.settle import admit, crowded, refusal, settle, settle_spoken
+from hemra.gateway.turns import Turns
 from hemra.gateway.upstream import (
     ModelClient,
     Unreachable,
@@ -35,8 +39,6 @@ if TYPE_CHECKING:
 
 #: Flag of a trial: a request to the model was not read.
 UNREAD = "request_unread"
-#: A body that is larger, or packed, is read in a thread: other trials need not wait for it.
-_LARGE = 256 << 10
 _JSON = {"Content-Type": "application/json"}
 #: What an endpoint's failure becomes where it has no answer of its own.
 _STATUS = {"unreachable": 502, "timeout": 504, "junk": 502}
@@ -53,37 +55,62 @@ class Relayed(web.StreamResponse):
         self.given = frozenset(name.lower() for name in headers)
 
 
+@dataclass
+class Shared:
+    """What all requests of a gateway share."""
+
+    client: ModelClient
+    backlog: Backlog = field(default_factory=Backlog)
+    turns: Turns = field(default_factory=Turns)
+    memory: Memory = field(default_factory=Memory)
+
+
 class Forwarding:
     """One request of one channel."""
 
-    def __init__(
-        self, channel: Channel, request: web.Request, tail: str, client: ModelClient, backlog: Backlog
-    ) -> None:
-        self._channel, self._request, self._tail = channel, request, tail
-        self._client, self._backlog = client, backlog
+    def __init__(self, channel: Channel, request: web.Request, tail: str, shared: Shared) -> None:
+        self._channel, self._request, self._tail, self._shared = channel, request, tail, shared
         upstream = channel.spec.upstream
         self._form = form_of(tail.partition("?")[0], upstream.dialect if upstream else None)
 
     async def run(self, local: Local | None) -> web.StreamResponse:
         """Answer it. `local`: the answer to a question that no model is asked. Cancelled when the harness goes."""
-        channel, spec = self._channel, self._channel.spec
         arrived_ns = time.monotonic_ns()
+        holding = Holding(self._shared.memory, self._channel.spec.trial)
         try:
-            body = await self._request.read()
-        except web.HTTPRequestEntityTooLarge:
-            channel.flag("request_too_large")
+            await self._shared.turns.next()
+            asked = await self._arrived(holding)
+            return await self._exchange(asked, arrived_ns, holding, local)
+        except TooLarge:
+            self._channel.flag("request_too_large")
             return self._error(413, "request_too_large", "the request is larger than the gateway takes")
-        encoding = ", ".join(self._request.headers.getall("Content-Encoding", []))
+        except TooSlow:
+            self._channel.flag("request_too_slow")
+            return self._error(408, "request_too_slow", "the request did not come in time")
+        finally:
+            holding.leave()
+
+    async def _arrived(self, holding: Holding) -> Asked:
+        """The request, once it is whole and read."""
+        spec, request = self._channel.spec, self._request
+        waits = partial(self._channel.flag, "request_waited")
+        body = await body_of(request, holding.body, waits)
+        encoding = ", ".join(request.headers.getall("Content-Encoding", []))
         reading = partial(
-            read, self._request.method, self._tail, body, encoding,
+            read, request.method, self._tail, encoding=encoding,
             sampling=spec.sampling, unwanted=spec.forbidden if spec.strip_tools else None,
             url=target(spec.upstream.base_url, self._tail) if spec.upstream is not None else None,
         )  # fmt: skip
-        aside = bool(encoding) or len(body) > _LARGE
-        asked = await asyncio.to_thread(reading) if aside else reading()
+        return await read_within(holding.reading, reading, body, packed=bool(encoding), waits=waits)
+
+    async def _exchange(
+        self, asked: Asked, arrived_ns: int, holding: Holding, local: Local | None
+    ) -> web.StreamResponse:
+        channel = self._channel
         if channel.closed:
             return self._break(None)
-        exchange = Exchange(channel.next_call(), asked, arrived_ns, keep=spec.blob is not None)
+        keep = channel.spec.blob is not None
+        exchange = Exchange(channel.next_call(), asked, arrived_ns, keep=keep, holding=holding)
         channel.open[exchange.call] = exchange
         try:
             return await self._answer(exchange, local)
@@ -108,7 +135,9 @@ class Forwarding:
         if refused is None:
             recording.see(exchange)
             if exchange.seen is not None:
-                exchange.delayed_ms = held_back_ms(exchange.seen.results, channel.spec.latency_ms)
+                exchange.delayed_ms = held_back_ms(
+                    exchange.seen.results, channel.spec.latency_ms, channel.spec.names
+                )
             if local is None:
                 admit(channel, exchange)
         recording.requested(exchange, kept, refused=refused is not None)
@@ -124,6 +153,7 @@ class Forwarding:
             replayed = await self._from_cassette(exchange)
             if replayed is not None:
                 return replayed
+            exchange.let_go()
         upstream = channel.spec.upstream
         if upstream is None:
             return await self._own(
@@ -147,11 +177,13 @@ class Forwarding:
         asked, request = exchange.asked, self._request
         dialect = asked.dialect.name if asked.dialect else None
         headers = request_headers(request.headers.items(), upstream, dialect, rewritten=asked.rewritten)
+        self._channel.recording.compare(exchange, upstream.dialect)
         exchange.sent()
         try:
-            answer = await self._client.ask(upstream, asked.method, asked.tail, headers, asked.sent)
+            answer = await self._shared.client.ask(upstream, asked.method, asked.tail, headers, asked.sent)
         except (aiohttp.ClientError, OSError, Unreachable, ValueError) as error:
             return await self._failed(exchange, upstream, error)
+        exchange.has_gone()
         try:
             return await self._relay(exchange, upstream, answer)
         finally:
@@ -196,9 +228,10 @@ class Forwarding:
                 exchange.passing = True
                 await response.write(chunk)
                 exchange.take(chunk)
-                self._backlog.put(exchange)
+                self._shared.backlog.put(exchange)
         if broken is not None:
             ended, exchange.error = failure(broken)
+        await self._shared.turns.next()
         settle(self._channel, exchange, ended)
         if broken is not None:
             return self._break(response)
@@ -246,6 +279,8 @@ class Forwarding:
         async with self._channel.reading:
             recorded = await asyncio.to_thread(_recorded, cassette, exchange)
             miss = cassette.misses[-1] if recorded is None and cassette.misses else "it was not recorded"
+            if recorded is not None:
+                await exchange.holding.played.take(len(recorded.body))
         if recorded is not None:
             return await self._replay(exchange, recorded)
         if cassette.upstream and self._channel.spec.upstream is not None:
@@ -258,17 +293,22 @@ class Forwarding:
         return await self._own(exchange, "refused", 400, "cassette_miss", miss)
 
     async def _replay(self, exchange: Exchange, recorded: Recorded) -> web.StreamResponse:
+        cut = recorded.ended in ("cut", "disconnected")
+        headers = _plain(recorded.headers)
         exchange.replayed = recorded.replayed
-        if recorded.ended in ("cut", "disconnected"):
-            headers = _plain(recorded.headers)
-            exchange.begin(recorded.status, headers)
-            response = Relayed(recorded.status, None, headers)
-            await response.prepare(self._request)
-            await response.write(recorded.body)
-            exchange.take(recorded.body)
-            settle(self._channel, exchange, "cut")
+        exchange.sent()
+        exchange.begin(recorded.status, headers)
+        exchange.take(recorded.body)
+        settle(self._channel, exchange, "cut" if cut else "complete")
+        response = Relayed(recorded.status, None, headers)
+        if not cut:
+            response.content_length = len(recorded.body)
+        await response.prepare(self._request)
+        await response.write(recorded.body)
+        if cut:
             return self._break(response)
-        return await self._tell(exchange, "complete", recorded.status, recorded.headers, recorded.body)
+        await response.write_eof()
+        return response
 
     async def _own(
         self, exchange: Exchange, ended: str, status: int, code: str, message: str, *, gone: bool = False

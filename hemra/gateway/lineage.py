@@ -3,12 +3,13 @@
 A harness sends the whole conversation with every request, in its own rendering of it: arguments as other JSON, blanks
 cut off, reasoning left out, ids of its own. A place in the tree is found by content and by what stood before it, so an
 answer is known again when it comes back, and a result belongs to the call before it even where ids are used twice.
-Of what a harness sends only digests are kept here, and every request is walked once: its work grows with its length.
+Of what is said only digests are kept here, and every request is walked once: its work grows with its length.
 System messages are no places: many harnesses change them from request to request.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -19,6 +20,9 @@ from hemra.gateway.normal import Message, ToolCall
 
 #: Thoughts within the text, which some harnesses take out of it before they send it back.
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+
+#: All white space there is.
+_BLANKS = tuple(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
 class Made(msgspec.Struct, kw_only=True, eq=False):
@@ -41,7 +45,8 @@ class Place:
     """A message after the messages before it.
 
     `form` is how it was sent last, without what it says, of which `mark` is left; `said` is how its model wrote it
-    (null: no model of this trial did), `main` whether in a turn, and in which (`turn`). `own` are the calls of `said`,
+    (null: no model of this trial did), with its calls, and with `words` in the place of its text; `main` whether in a
+    turn, and in which (`turn`). `own` are the calls of `said`,
     `made` those of `form`, in their order, null where they are not this trial's. `joined` is the call that a result
     answers. `link` is the context before it and the one with it, as they were last.
     """
@@ -69,9 +74,13 @@ class Place:
     def take(self, form: Message) -> None:
         """It came back in this form: its ids are the ones that results will name."""
         self.form, self.mark = _slim(form), _mark(form)
-        if self.said is None:
+        self.join()
+
+    def join(self) -> None:
+        """Find its calls among those that its model wrote."""
+        if self.said is None or self.form is None:
             return
-        theirs, ours = [c.id for c in form.calls], {c.id: n for n, c in enumerate(self.said.calls)}
+        theirs, ours = [c.id for c in self.form.calls], {c.id: n for n, c in enumerate(self.said.calls)}
         if len(ours) == len(self.own) and ours.keys() >= set(theirs):
             self.made = tuple(self.own[ours[each]] for each in theirs)
         else:
@@ -160,7 +169,9 @@ class Lineage:
         if child is None:
             child = place.children[key] = Place(place, key, message)
             self.places += 1
-        child.said, child.main = message, main
+        child.form, child.mark = _slim(message), _mark(message)
+        child.said = msgspec.structs.replace(message, text=words(message.text), reasoning=None)
+        child.main = main
         place.latest = child
         return child, True
 
@@ -171,10 +182,9 @@ class Lineage:
             each.home = place
             if each.wire:
                 self._by_wire.setdefault(each.wire, []).append(each)
-        if place.said is not None and not place.said.calls and (text := squeezed(place.said.text)):
-            self._texts.setdefault(text, place.key)
-        if place.said is not None:
-            place.take(place.said)
+        if place.said is not None and not place.said.calls and place.said.text:
+            self._texts.setdefault(place.said.text, place.key)
+        place.join()
 
     def _child(self, place: Place, message: Message, branch: Branch) -> Place:
         key = message.key
@@ -197,13 +207,13 @@ class Lineage:
         """An answer of this trial after another history than its own: compacted, or with an edited beginning."""
         place.made = tuple(self._find(call) for call in message.calls)
         if not message.calls:
-            place.key = self._texts.get(squeezed(message.text), place.key)
+            place.key = self._texts.get(words(message.text), place.key)
             return
         homes = [each.home if each else None for each in place.made]
         home = homes[0]
         if home is None or home.said is None or any(each is not home for each in homes):
             return
-        if len(homes) == len(home.own) and squeezed(message.text) == squeezed(home.said.text):
+        if len(homes) == len(home.own) and words(message.text) == home.said.text:
             place.key = home.key
 
     def _only(self, wire: str) -> Made | None:
@@ -233,7 +243,7 @@ def _echoed(place: Place, message: Message) -> Place | None:
 
 
 def _same_words(said: Message, message: Message) -> bool:
-    return _plain_calls(said) == _plain_calls(message) and squeezed(said.text) == squeezed(message.text)
+    return _plain_calls(said) == _plain_calls(message) and said.text == words(message.text)
 
 
 def _same_calls(said: Message, message: Message) -> bool:
@@ -249,7 +259,16 @@ def squeezed(text: object) -> str:
     """A message's text without thoughts and white space: what is left of it when it is rendered again."""
     if not isinstance(text, str):
         text = json.dumps(text, sort_keys=True) if text else ""
-    return "".join(_THOUGHTS.sub("", text).split())
+    text = _THOUGHTS.sub("", text)
+    for blank in _BLANKS:  # not by splitting it: of a long text that would be millions of words at a time
+        text = text.replace(blank, "")
+    return text
+
+
+def words(text: object) -> str:
+    """A digest of a text as `squeezed` leaves it, empty where that is: no text is kept only to be compared."""
+    left = squeezed(text)
+    return hashlib.sha256(left.encode("utf-8", "surrogatepass")).hexdigest() if left else ""
 
 
 def _slim(form: Message) -> Message:

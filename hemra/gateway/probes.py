@@ -8,7 +8,9 @@ from dataclasses import dataclass
 #: Whether somebody is there at all. Some clients give no key with it.
 _THERE = frozenset(("", "/", "/v1", "/v1/", "/health", "/api/hello"))
 #: Other kinds of server. That this is none is the answer that the clients expect.
-_STRANGERS = frozenset(("/api/v1/models", "/api/tags", "/api/show", "/api/version", "/props", "/version"))
+_STRANGERS = frozenset(
+    ("/api/v1/models", "/api/tags", "/api/show", "/api/version", "/props", "/v1/props", "/version")
+)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from hemra.gateway.exchange import Exchange
 
 FAILED, UNREADABLE, FULL, UNREAD = "recording_failed", "answer_not_read", "record_full", "conversation_unread"
+MISMATCH = "dialect_mismatch"
 #: Bytes of a trial that are recorded: of messages, arguments and results, and of bodies for cassettes. A conversation
 #: is far from it; a harness that wants to fill the disk is not.
 MOST_SAID, MOST_BODIES = 256 << 20, 1 << 30
@@ -98,6 +98,16 @@ class Recording:
             self._channel.flag(FULL)
         return self._said_room > 0
 
+    def compare(self, exchange: Exchange, said: str | None) -> None:
+        """Remark once that a harness speaks another dialect than `said`, the one that its file says."""
+        spoken = exchange.asked.dialect
+        if spoken is not None and said is not None and spoken.name != said:
+            text = (
+                f"the harness speaks {spoken.name} and its file says `dialect: {said}`; its calls are passed on as "
+                "they are: set `dialect` under `upstream` right, or have the harness speak it"
+            )
+            self._note(MISMATCH, text, level="warning")
+
     def hear(self, exchange: Exchange) -> Told:
         """Find out what an answer brought."""
         if exchange.seen is None:
@@ -117,7 +127,9 @@ class Recording:
         keeps = (
             self._channel.spec.blob is not None and exchange.kept is not None and exchange.status is not None
         )
-        body = b"".join(exchange.kept) if keeps and exchange.kept else b""
+        kept_none = self._channel.spec.blob is not None and exchange.kept is None
+        if kept_none and exchange.status is not None and exchange.reading_failed is None:
+            self._channel.flag(FULL)
         before = self._pending
         if not keeps and (before is None or before.done()):
             self._answered(exchange, told, event)
@@ -125,6 +137,7 @@ class Recording:
 
         async def tell_later() -> None:
             if keeps:
+                body, exchange.kept = b"".join(exchange.kept or ()), None
                 event["body"] = await self.keep(body)
                 event["headers"] = exchange.headers
             if before is not None:
@@ -173,6 +186,7 @@ class Recording:
                 self._tell_call(called)
 
         self._kept(tell)
+        exchange.holding.written()
 
     def _tell_call(self, called: Called) -> None:
         call = called.call
@@ -192,14 +206,14 @@ class Recording:
             self._note(FAILED, f"{type(error).__name__}: {error}")
             return None
 
-    def _note(self, code: str, text: str) -> None:
-        """Flag what could not be recorded, and say it once."""
+    def _note(self, code: str, text: str, level: str = "error") -> None:
+        """Flag what could not be recorded, or is odd, and say it once."""
         self._channel.flag(code)
         if text in self._told:
             return
         self._told.add(text)
         try:
-            self._channel.spec.emit(NoteRecorded(level="error", code=f"gateway_{code}", text=text))
+            self._channel.spec.emit(NoteRecorded(level=level, code=f"gateway_{code}", text=text))
         except Exception as error:  # noqa: BLE001 - the log takes nothing more; the flag is left
             self._told.add(str(error))
 
@@ -237,7 +251,7 @@ def _requested(exchange: Exchange, body: str | None, *, bare: bool) -> ModelRequ
         removed_tools=asked.removed,
         delayed_ms=exchange.delayed_ms,
         bytes=len(asked.sent),
-        digest="sha256:" + hashlib.sha256(asked.sent).hexdigest(),
+        digest=asked.digest,
         body=body,
     )
 

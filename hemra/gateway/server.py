@@ -5,23 +5,21 @@ A trial's address is `http://127.0.0.1:PORT/t/<trial>`; its token says that a re
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
 from aiohttp import web
 
 from hemra.gateway.asked import ambiguous, form_of
-from hemra.gateway.backlog import Backlog
 from hemra.gateway.channel import Channel, ChannelSpec
 from hemra.gateway.connections import Connections, CountedRunner, Malformed, room, server_logger
-from hemra.gateway.forward import Forwarding, Relayed
+from hemra.gateway.forward import Forwarding, Relayed, Shared
 from hemra.gateway.probes import local_answer
-from hemra.gateway.upstream import HEADER_BYTES, ModelClient
+from hemra.gateway.upstream import HEADER_BYTES, READ_AHEAD, ModelClient
 from hemra.sandboxes.base import Endpoint
 
 HOST = "127.0.0.1"
-#: No conversation is as long; whatever is, is a mistake.
-LARGEST_REQUEST = 256 << 20
 #: A tool may run for long between two calls, and a connection that is closed under a client's hands is an error to it.
 KEPT_ALIVE_S = 3600.0
 _PREFIX = "/t/"
@@ -43,23 +41,22 @@ class Gateway:
         self._endpoint: Endpoint | None = None
         self._channels: dict[str, Channel] = {}
         self._runner: web.AppRunner | None = None
-        self._client: ModelClient | None = None
-        self._backlog = Backlog()
+        self._shared: Shared | None = None
 
     @classmethod
     async def start(cls) -> Gateway:
         """A gateway that listens to a free port of this machine, in the running loop. Raises OSError."""
         gateway = cls()
-        app = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[_allowed])
+        app = web.Application(middlewares=[_allowed])
         app.router.add_route("*", "/{path:.*}", gateway._handle)
         app.on_response_prepare.append(_only_given)
-        gateway._client = ModelClient()
+        gateway._shared = Shared(ModelClient())
         # Bodies stay packed, and a harness that goes ends what it asked for.
         gateway._runner = CountedRunner(
             app, gateway.connections, handler_cancellation=True, auto_decompress=False,
             access_log=None, logger=server_logger(gateway.malformed),
             keepalive_timeout=KEPT_ALIVE_S, shutdown_timeout=1.0,
-            max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES,
+            max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES, read_bufsize=READ_AHEAD,
         )  # fmt: skip
         # So many are let in before the first of them can be counted.
         backlog = min(1024, gateway.connections.most // 2)
@@ -70,6 +67,8 @@ class Gateway:
             await gateway.close()
             raise
         gateway._endpoint = Endpoint(HOST, gateway._runner.addresses[0][1])
+        # What is loaded stays: to look through all of it for garbage would hold up every token meanwhile.
+        gc.freeze()
         return gateway
 
     @property
@@ -100,16 +99,17 @@ class Gateway:
             await self.dismiss(channel)
         runner, self._runner = self._runner, None
         if runner is not None:
+            gc.unfreeze()
             await runner.cleanup()
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await shared.client.close()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         trial, tail = _split(request.raw_path)
         local = local_answer(request.method, tail.partition("?")[0]) if trial is not None else None
         channel = self._channel(request, trial)
-        if channel is not None and self._client is not None:
+        if channel is not None and self._shared is not None:
             with self.connections.asks(request.protocol, channel.spec.trial) as free:
                 if not free:
                     return _busy(tail, self.connections.in_flight)
@@ -117,7 +117,7 @@ class Gateway:
                     return _error(
                         tail, 400, "bad_target", "a path must have no fragment, parameters or odd signs"
                     )
-                return await Forwarding(channel, request, tail, self._client, self._backlog).run(local)
+                return await Forwarding(channel, request, tail, self._shared).run(local)
         if local is not None:
             return web.Response(status=local.status, body=local.body, headers=local.headers)
         self.refused += 1

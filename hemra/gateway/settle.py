@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import TYPE_CHECKING
 
@@ -141,6 +140,7 @@ def settle(channel: Channel, exchange: Exchange, ended: str) -> None:
     channel.open.pop(exchange.call, None)
     channel.freed.set()
     if not exchange.requested:
+        exchange.holding.written()
         return
     exchange.finish(ended)
     told = channel.recording.hear(exchange)
@@ -199,7 +199,7 @@ def _asked(exchange: Exchange) -> str:
     if exchange.seen is not None:
         return f"{exchange.seen.context} {exchange.seen.auxiliary}"
     asked = exchange.asked
-    return f"{asked.method} {asked.tail} {hashlib.sha256(asked.sent).hexdigest()}"
+    return f"{asked.method} {asked.tail} {asked.digest}"
 
 
 def _flags(exchange: Exchange) -> list[str]:

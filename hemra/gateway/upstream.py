@@ -31,6 +31,8 @@ _VERSION = re.compile(r"/(v\d+[a-z0-9]*)/?$")
 _AUTO = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 #: Some clients put whole JSON objects into a header.
 HEADER_BYTES = 64 << 10
+#: Bytes that a connection may take in, twice over, before anybody reads them: there may be thousands of connections.
+READ_AHEAD = 64 << 10
 #: More than this and the client would rather be given a file.
 _LARGE = 1 << 20
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -130,6 +132,7 @@ class ModelClient:
             skip_auto_headers=_AUTO,
             max_line_size=HEADER_BYTES,
             max_field_size=HEADER_BYTES,
+            read_bufsize=READ_AHEAD,
         )
 
     async def ask(

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from harnesses.failures import refusal
+
 #: Of a call that a stopped harness left without an answer: silence that is the endpoint's fault and not haste.
 SILENT_S = 60.0
 #: The same where the harness gave up by itself, or half the trial's time where that is less.
@@ -17,11 +19,6 @@ GAVE_UP_S = 30.0
 #: Failures in a row after which a stopped harness that was trying once more was held up by them.
 _TRIES = 2
 
-_QUOTA = re.compile(
-    r"insufficient[_ ](?:quota|balance|funds|credit)|credit balance|out of credits?|exceeded your current quota"
-    r"|billing|payment[_ ]required|usage limit|spend(?:ing)? limit|quota[_ ]exceeded",
-    re.IGNORECASE,
-)
 _CONTEXT = re.compile(
     r"context[_ ](?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens"
     r"|input (?:is )?too long|exceeds? the (?:maximum|context|model'?s)",
@@ -135,10 +132,9 @@ def blamed(end: End) -> tuple[str | None, str | None]:
     if end.status is None or end.status < 400:
         return "provider_error", _because(_WITHOUT_STATUS.get(end.ended, end.ended), told)
     reason = _because(f"HTTP {end.status}", told)
-    if end.status == 402 or (end.status in (400, 403, 429) and _QUOTA.search(told)):
-        return "quota_error", reason
-    if end.status in (401, 403):
-        return "auth_error", reason
+    refused = refusal(told, end.status)
+    if refused is not None:
+        return refused, reason
     if end.status in (400, 413, 422) and _CONTEXT.search(told):
         return None, None  # the agent outgrew its model: that is its own result
     return "provider_error", reason

@@ -285,6 +285,12 @@ def _verdict(*ends: End, stopped: bool = False, wall: float | None = None) -> st
 GOOD = End("complete", status=200)
 
 
+def test_a_key_refused_with_a_400_is_a_refused_key() -> None:
+    """A wrong key would look like an endpoint that is down, and be tried again for nothing."""
+    error = {"error": {"message": "API key not valid. Please pass a valid API key."}}
+    assert _verdict(End("error", status=400, error=error)) == "auth_error"
+
+
 @pytest.mark.parametrize("status", [400, 404, 405, 413, 415, 422])
 def test_a_bad_request_launders_no_failure(status: int) -> None:
     """A harness that failed would end with a request that nobody can serve, and be tried again until it passes."""

@@ -434,3 +434,17 @@ def test_what_is_open_at_the_end_is_recorded(rig: Rig) -> None:
         assert not thread.is_alive()
     assert [answer.ended for answer in trial.answers] == ["disconnected"]
     assert trial.channel.open == {}
+
+
+def test_another_dialect_than_the_file_says_is_remarked_once(rig: Rig) -> None:
+    """A wrong `dialect` changes where the key goes on other paths, and nobody would look for it there."""
+    with serving(TURNS) as server:
+        right, wrong, silent = (rig.admit(server.base, dialect=said) for said in ("chat", "messages", None))
+        for trial in (right, wrong, silent):
+            assert [trial.ask("chat", text=f"Question {n}").status for n in range(2)] == [200, 200]
+    assert [(note.level, note.code) for note in wrong.of(NoteRecorded)] == [
+        ("warning", "gateway_dialect_mismatch")
+    ]
+    assert "speaks chat" in wrong.of(NoteRecorded)[0].text
+    assert wrong.channel.flags == ["dialect_mismatch"]
+    assert right.channel.flags == silent.channel.flags == []

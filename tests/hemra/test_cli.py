@@ -218,6 +218,14 @@ def test_a_line_obeys_nobody() -> None:
     assert "ok second" in line
 
 
+def test_a_line_says_which_terminal_was_written_to() -> None:
+    """What a session of the harness showed could not be told from what the harness said itself."""
+    data = {"terminal": "harness", "stream": "stdout", "offset": 0, "data": "ok"}
+    assert summary(_event("terminal.output", data)) == "stdout +0: ok"
+    assert summary(_event("terminal.input", {"terminal": "harness", "data": "go on\n"})) == "stdin: go on"
+    assert summary(_event("terminal.output", data | {"terminal": "tmux:0"})) == "tmux:0 stdout +0: ok"
+
+
 def test_a_line_stays_short_and_in_its_width() -> None:
     """A megabyte of output must not scroll everything else away."""
     event = _event("tool.called", {"call": "1", "name": "shell", "arguments": {"command": "x" * 10_000}})

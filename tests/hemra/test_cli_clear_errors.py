@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -120,6 +121,32 @@ def test_a_key_given_twice_in_a_run_file_is_refused(hemra: Run, tmp_path: Path, 
     code, _, err = hemra("run", "-n", str(tmp_path / "run.yaml"))
     assert code == 2
     assert "is given twice" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--limit", "calls=2", "--limit", "calls=9"], ""),
+        (["--limit", "wall_seconds=5", "--timeout", "9s"], ""),
+        (["--limit", "wall_seconds=5", "--timeout", "5s"], ""),
+        ([], "limit: [calls=2, calls=9]"),
+        ([], "timeout: 9s\nlimit: wall_seconds=5"),
+    ],
+)
+def test_a_limit_given_twice_is_refused(hemra: Run, tmp_path: Path, flags: list[str], text: str) -> None:
+    """If this failed, one of two budgets would be held and nobody could say which."""
+    (tmp_path / "run.yaml").write_text(f"dataset: hermes\nharness: oracle\n{text}\n")
+    code, out, err = hemra("run", "-n", str(tmp_path / "run.yaml"), *flags)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is given twice" in err
+
+
+def test_a_limit_that_is_a_flag_wins_over_the_run_file_however_it_is_said(hemra: Run, tmp_path: Path) -> None:
+    """If this failed, `--timeout` beside a run file would change nothing where the file says it as a limit."""
+    (tmp_path / "run.yaml").write_text("dataset: hermes\nharness: oracle\nlimit: wall_seconds=5\n")
+    for flags in (["--timeout", "9s"], ["--limit", "wall_seconds=9"]):
+        code, out, _ = hemra("run", "-n", "--json", str(tmp_path / "run.yaml"), *flags)
+        assert (code, json.loads(out)["limits"]["wall_seconds"]) == (0, 9)
 
 
 @pytest.mark.parametrize("where", ["before", "after", "environment"])

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "sandboxes.py": ["--trials", "10"],
     "trial_overhead.py": ["--trials", "5", "--rounds", "1"],
     "gateway.py": ["--calls", "50", "--rounds", "1", "--seconds", "1"],
+    "gateway_memory.py": ["--requests", "8"],
 }
 
 

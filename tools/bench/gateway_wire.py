@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 RATE = 200  # tokens a second
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 _STAMP = b'"content":"@'
+_END = b"0\r\n\r\n"
 
 
 class Metronome(asyncio.Protocol):
@@ -47,7 +47,7 @@ class Metronome(asyncio.Protocol):
             return
         usage = b'"usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}'
         self._say(_chunk(b'"delta":{},"finish_reason":"stop"') + b"data: {%s}\n\ndata: [DONE]\n\n" % usage)
-        self._out.write(b"0\r\n\r\n")
+        self._out.write(_END)
 
     def _say(self, content: bytes) -> None:
         self._out.write(b"%x\r\n%s\r\n" % (len(content), content))
@@ -102,11 +102,10 @@ class _Back(asyncio.Protocol):
 
 @dataclass
 class Got:
-    """One answer: milliseconds to its first and last byte, its hash, and how late each of its tokens came."""
+    """One answer: milliseconds to its first and last byte, and how late each of its tokens came."""
 
     first_ms: float = 0.0
     whole_ms: float = 0.0
-    digest: str = ""
     late_ms: list[float] = field(default_factory=list)
 
 
@@ -128,42 +127,88 @@ class Client(asyncio.Protocol):
             f"POST {path}/v1/chat/completions HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
-        self._got, self._data, self._done = Got(), b"", asyncio.get_running_loop().create_future()
+        self._got, self._done = Got(), asyncio.get_running_loop().create_future()
+        self._size, self._head, self._end, self._whole = 0, b"", b"", None  # type: int, bytes, bytes, int | None
         self._began = time.monotonic_ns()
         self._out.write(head.encode() + body)
         await self._done
         return self._got
 
     def data_received(self, data: bytes) -> None:
-        """Look at the clock first."""
+        """Look at the clock first. What is done here for a token must not grow with their number: it would be told
+        as lateness of the endpoint."""
         now = time.monotonic_ns()
-        if not self._data:
+        if not self._size:
             self._got.first_ms = (now - self._began) / 1e6
         if self._stamps:
             for part in data.split(_STAMP)[1:]:
                 self._got.late_ms.append((now - int(part[: part.index(b" ")])) / 1e6)
-        self._data += data
-        head, mark, body = self._data.partition(b"\r\n\r\n")
-        if not mark:
-            return
-        low = head.lower()
-        if b"content-length: " in low:
-            whole = len(body) >= int(low.partition(b"content-length: ")[2].split(b"\r\n")[0])
-        else:
-            whole = body.endswith(b"0\r\n\r\n")
-        if whole and not self._done.done():
+        self._size += len(data)
+        self._end = (self._end + data)[-len(_END) :]
+        if self._whole is None:
+            self._whole = self._length(data)
+        ended = self._size >= self._whole if self._whole else self._end == _END
+        if ended and not self._done.done():
             self._got.whole_ms = (time.monotonic_ns() - self._began) / 1e6
-            self._got.digest = hashlib.sha256(_plain(head, body)).hexdigest()
             self._done.set_result(None)
 
+    def _length(self, data: bytes) -> int | None:
+        """Bytes of the answer with its head; 0 where chunks say its end, null where the head is not whole yet."""
+        self._head += data
+        head, mark, _ = self._head.partition(b"\r\n\r\n")
+        if not mark:
+            return None
+        length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
+        return len(head) + len(mark) + int(length) if length else 0
 
-def _plain(head: bytes, body: bytes) -> bytes:
-    """The body without the frames of its chunks."""
-    if b"chunked" not in head.lower():
-        return body
-    out = []
-    while body:
-        size, _, body = body.partition(b"\r\n")
-        out.append(body[: int(size, 16)])
-        body = body[int(size, 16) + 2 :]
-    return b"".join(out)
+
+async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to a port of this machine."""
+    return await asyncio.open_connection("127.0.0.1", port)
+
+
+class Sink(asyncio.Protocol):
+    """Takes requests of any size, keeps nothing of them, and answers each with a stream of at least `size` bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._head, self._left = b"", 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the way back."""
+        assert isinstance(transport, asyncio.Transport)
+        self._out = transport
+        self._free = asyncio.Event()
+        self._free.set()
+
+    def data_received(self, data: bytes) -> None:
+        """Answer when the request is whole."""
+        if not self._left:
+            self._head += data
+            head, mark, body = self._head.partition(b"\r\n\r\n")
+            if not mark:
+                return
+            length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
+            self._left, data = int(length), body
+        self._left -= len(data)
+        if not self._left:
+            self._head = b""
+            self._answering = asyncio.ensure_future(self._answer())
+
+    async def _answer(self) -> None:
+        said = _chunk(b'"delta":{"content":"%s"},"finish_reason":null' % (b"word " * 12000))
+        last = _chunk(b'"delta":{"content":"."},"finish_reason":"stop"') + b"data: [DONE]\n\n"
+        pieces = [said] * -(-self._size // len(said)) + [last]
+        self._out.write(_HEAD)
+        for piece in pieces:
+            self._out.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await self._free.wait()
+        self._out.write(_END)
+
+    def pause_writing(self) -> None:
+        """The gateway does not read."""
+        self._free.clear()
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._free.set()

@@ -23,19 +23,21 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
 def reasoning_of(message: dict[str, Any]) -> str:
-    """The reasoning in a message, or in a piece of one."""
+    """The reasoning in a message, or in a piece of one. Most pieces have none: this is done for every token."""
     for field in _REASONING:
         value = message.get(field)
-        text = texts_of(value, "text", "thinking", "content")
-        if text:
+        if value and (text := texts_of(value, "text", "thinking", "content")):
             return text
-    details = texts_of(message.get("reasoning_details"), "text", "summary")
-    return details or _thinking_parts(message.get("content"))
+    told = message.get("reasoning_details")
+    if told and (details := texts_of(told, "text", "summary")):
+        return details
+    content = message.get("content")
+    return _thinking_parts(content) if isinstance(content, list) else ""
 
 
-def _thinking_parts(content: Any) -> str:
+def _thinking_parts(content: list[Any]) -> str:
     """Reasoning among the parts of the content, as Mistral's models give it."""
-    parts = [as_dict(part) for part in as_list(content)]
+    parts = [as_dict(part) for part in content]
     return "".join(
         texts_of(part.get("thinking"), "text", "thinking") for part in parts if part.get("type") == "thinking"
     )
@@ -102,10 +104,12 @@ class _Choice:
         """The next piece, or the whole; how many pieces of text, reasoning and arguments it brought."""
         message = as_dict(choice["delta"] if "delta" in choice else choice.get("message"))
         pieces = 0
-        for text, into in ((text_of(message), self.texts), (reasoning_of(message), self.reasoning)):
-            if text:
-                into.append(text)
-                pieces += 1
+        if text := text_of(message):
+            self.texts.append(text)
+            pieces += 1
+        if reasoning := reasoning_of(message):
+            self.reasoning.append(reasoning)
+            pieces += 1
         self.sealed += sealed_of(message)
         for piece in as_list(message.get("tool_calls")):
             if isinstance(piece, dict):
@@ -186,13 +190,13 @@ class ChatAssembly:
             if choice.get("error"):
                 self._error = choice["error"]
         self._account(body, choices)
-        known = ("choices", "usage", "error")
-        return any(field in body for field in known) or as_text(body.get("object")).startswith("chat.comp")
+        if "choices" in body or "usage" in body or "error" in body:
+            return True
+        return as_text(body.get("object")).startswith("chat.comp")
 
     def _account(self, body: dict[str, Any], choices: list[dict[str, Any]]) -> None:
         """Usage stands at the end, in every chunk (then it is the sum so far), or in a choice."""
-        places = [body, as_dict(body.get("x_groq")), *choices]
-        for place in places:
+        for place in (body, as_dict(body.get("x_groq")), *choices):
             if isinstance(place.get("usage"), dict):
                 self._usage = place["usage"]
                 break
