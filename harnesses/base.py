@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from eventlog.schemas.base import EventData
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Usage
+
+if TYPE_CHECKING:
+    from harnesses.mcp import McpServer
 
 Network = Literal["none", "gateway", "full"]
 Prompt = Literal["argument", "stdin", "file"]
@@ -109,7 +112,8 @@ class Needs:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialInput:
-    """What a harness is told about a trial. Paths are those that its process sees."""
+    """What a harness is told about a trial. Paths are those that its process sees. `mcp_servers` are those that the
+    task brings, by name."""
 
     run: str
     trial: str
@@ -126,6 +130,7 @@ class TrialInput:
     solution_dir: str | None = None
     gateway: GatewayAddress | None = None
     model: str | None = None
+    mcp_servers: dict[str, McpServer] = field(default_factory=dict)
 
 
 #: Where a harness keeps terminals of its own, in the trial's harness folder. See `Launch.terminals`.
@@ -140,7 +145,10 @@ class Launch:
     `keep_home` are paths relative to HOME (the last part may end with `*`) whose files are kept as artifacts
     `home/<path>` and shown to the interpreter. `terminals`: it keeps terminals of its own in the folder TERMINALS
     of the trial's harness folder: `<name>.<columns>x<rows>.tty` holds the bytes that one shows, as they come, and
-    `tmux.sock` is the socket of their tmux server."""
+    `tmux.sock` is the socket of their tmux server.
+
+    `briefing` is what the adapter's `Dialogue` has to know of the trial, in the adapter's own form; `prompt` is then
+    `dialogue` and `stdin` is not used."""
 
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict)
@@ -149,6 +157,7 @@ class Launch:
     home_files: dict[str, bytes] = field(default_factory=dict)
     keep_home: tuple[str, ...] = ()
     terminals: bool = False
+    briefing: object = None
     prompt: str = "none"
 
 
@@ -196,6 +205,33 @@ class FileReader(Protocol):
 
     def files(self, found: dict[str, bytes]) -> None:
         """What the program left of `Launch.keep_home`, by path relative to HOME: after its end, before `finish`."""
+
+
+@runtime_checkable
+class Dialogue(Protocol):
+    """An interpreter that also talks: what it has to say is written to the program's stdin, which stays open until
+    it has `ended`, and a moment longer for what the program says late.
+
+    `patience` is how many seconds after its start the program may take to be `ready`: to have taken its task.
+    """
+
+    patience: float
+
+    @property
+    def ready(self) -> bool:
+        """Whether the program has been given its task, for which it may take all the time of the trial."""
+
+    def begin(self, launch: Launch) -> None:
+        """The program is about to be started like this."""
+
+    def say(self) -> bytes:
+        """What is to be written now; empty for nothing. Asked at the start, and after whatever else is called."""
+
+    def give_up(self) -> None:
+        """The program was not ready in time: it is ended now."""
+
+    def cancel(self) -> None:
+        """The program is about to be ended from outside; the last chance to ask it to stop by itself."""
 
 
 class Harness(Protocol):

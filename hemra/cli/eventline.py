@@ -14,6 +14,9 @@ Data = dict[str, Any]
 #: Longest payload text that is shown before it is cut.
 TEXT = 100
 
+#: The terminal of the harness itself, as its recorder names it.
+OWN_TERMINAL = "harness"
+
 #: Colour of a line by the first word of its event type, as click knows them.
 COLOURS = {
     "run": "cyan",
@@ -110,6 +113,12 @@ def _responded(d: Data) -> str:
     return f"{plain(d.get('call'))} {plain(d['model'])} {how}: {tokens}, {duration(d.get('duration_ns'))}"
 
 
+def _shown_on(d: Data) -> str:
+    """Terminals that the harness opened are named: their streams have the same names as its own."""
+    where = "" if d["terminal"] == OWN_TERMINAL else f"{plain(d['terminal'])} "
+    return f"{where}{d['stream']} +{d['offset']}: {_text(d['data'])}"
+
+
 _OK: dict[bool | None, str] = {True: "ok", False: "failed", None: UNKNOWN}
 _RULES: dict[str, Callable[[Data], str]] = {
     "run.planned": _planned,
@@ -135,7 +144,8 @@ _RULES: dict[str, Callable[[Data], str]] = {
     "model.responded": _responded,
     "tool.called": lambda d: f"{plain(d['name'])} {_text(d['arguments'])}",
     "tool.returned": lambda d: f"{plain(d['name'])} {_OK[d['ok']]}: {_text(d['result'])}",
-    "terminal.output": lambda d: f"{d['stream']} +{d['offset']}: {_text(d['data'])}",
+    "terminal.output": _shown_on,
+    "terminal.input": lambda d: f"stdin: {_text(d['data'])}",
     "score.recorded": lambda d: f"{d['status']} {quantity(d['score'])}: {_text(d['reason'])}",
     "artifact.stored": lambda d: f"{plain(d['name'])} {quantity(d['size'])} bytes",
     "note.recorded": lambda d: f"{d['level']}: {_text(d['text'])}",

@@ -13,11 +13,11 @@ from eventlog.schemas.conversation import (
     ToolReturned,
 )
 from eventlog.schemas.trials import HarnessExited, HarnessStarted, SandboxLost
-from harnesses.base import TERMINALS, FileReader
+from harnesses.base import TERMINALS, Dialogue, FileReader
 from hemra.engine.intake import Intake
 from hemra.engine.kept import kept_files
 from hemra.engine.phases import one_line
-from hemra.sandboxes.base import ExecSpec, SandboxError
+from hemra.sandboxes.base import ENDED_BY_US, ExecSpec, SandboxError
 
 if TYPE_CHECKING:
     from eventlog.blobs import BlobStore
@@ -81,10 +81,12 @@ class HarnessRun:
     async def carry_out(self, launch: Launch, environment: dict[str, str], stop: Stop) -> None:
         """Run it to its end. `environment` is what it gets besides the sandbox's own and the launch's."""
         job, sandbox = self._job, self._sandbox
+        if isinstance(self._interpreter, Dialogue):
+            self._interpreter.begin(launch)
         spec = ExecSpec(
             argv=launch.argv, env=sandbox.environment() | environment | launch.env,
             cwd=sandbox.inside(sandbox.workspace),
-            stdin=launch.stdin, pty=self._size,
+            stdin=launch.stdin if self.intake.speech is None else self.intake.speech, pty=self._size,
             wall_seconds=job.limits.wall_seconds, output_bytes=job.limits.output_bytes,
             ended=self.intake.ended,
         )  # fmt: skip
@@ -142,7 +144,10 @@ class HarnessRun:
 
         work = asyncio.ensure_future(self._sandbox.exec(spec, on_start, self.intake.output, self._log.emit))
         wish = asyncio.ensure_future(stop.running.wait())
-        over = [asyncio.ensure_future(event.wait()) for event in (self._conduct.over, *self._served.over)]
+        reasons = [self._conduct.over, *self._served.over]
+        if self.intake.speech is not None:
+            reasons.append(self.intake.speech.over)
+        over = [asyncio.ensure_future(event.wait()) for event in reasons]
         try:
             await asyncio.wait({work, wish, *over}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -168,7 +173,7 @@ class HarnessRun:
     def _conclude(self, result: ExecResult) -> None:
         result.limit = result.limit or self._served.fired or self._conduct.fired
         # How we ended it says nothing about the harness.
-        ours = result.limit is not None or self.cancelled is not None or "hang_after_result" in result.flags
+        ours = result.limit is not None or self.cancelled is not None or bool(ENDED_BY_US & set(result.flags))
         how = (None, None) if ours else (result.exit_code, result.exit_signal)
         self.conclusion = self.intake.conclude(*how)
         self._log.emit(

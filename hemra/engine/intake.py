@@ -1,4 +1,5 @@
-"""Takes in what a harness prints: recorded as terminal and artifacts, read as conversation.
+"""Takes in what a harness prints: recorded as terminal and artifacts, read as conversation. What it is told by an
+interpreter that talks is recorded beside it.
 
 The interpreter gets the bytes as they came, so that its JSON stays JSON; secrets are removed from every
 event that it makes. What is recorded and kept as bytes is cleaned as a stream, across chunk borders.
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from eventlog.schemas.conversation import NoteRecorded
 from hemra.engine.context import TrialLog
+from hemra.engine.speech import speech_of
 from hemra.recording.terminal import TerminalRecorder
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ class Intake:
         self._log = log
         self._interpreter = interpreter
         self._recorder = TerminalRecorder(log.emit, blobs.writer, size=size)
-        self._cleaners = {name: log.redactor.stream() for name in ("stdout", "stderr")}
+        self._cleaners = {name: log.redactor.stream() for name in ("stdout", "stderr", "stdin")}
+        self.speech = speech_of(interpreter, lambda said: self._record("stdin", said))
         self._open = False
         self._hear = hear
         self._wanted = wanted
@@ -52,6 +55,8 @@ class Intake:
         """The harness was started; the recording begins."""
         self._open = True
         self._recorder.open()
+        if self.speech is not None:
+            self.speech.begin()
 
     def ended(self) -> bool:
         """Whether the harness has said that it is done."""
@@ -59,14 +64,16 @@ class Intake:
 
     async def output(self, stream: str, chunk: bytes) -> None:
         """A chunk arrived on `stdout` or `stderr`. Raises LogLost."""
-        self._record(stream, self._cleaners[stream].feed(chunk))
+        self._record(stream, chunk)
         for event in self._interpreter.feed(stream, chunk):
             self._emit(event)
+        if self.speech is not None:
+            await self.speech.heard()
 
     def conclude(self, exit_code: int | None, exit_signal: int | None) -> Conclusion:
         """The process is gone: record what was held back; what its words add up to. Raises LogLost."""
         for stream, cleaner in self._cleaners.items():
-            self._record(stream, cleaner.flush())
+            self._keep(stream, cleaner.flush())
         self._tell_redacted()
         # What can be handed over is, so that `store` may run in a thread beside the recorder's timer.
         self._recorder.flush()
@@ -81,12 +88,15 @@ class Intake:
         }
         if counts:
             total = sum(cleaner.counts.total() for cleaner in self._cleaners.values())
-            text = f"credentials were taken out of what the harness printed, in {total} places"
+            text = f"credentials were taken out of what the harness printed or was told, in {total} places"
             self._log.emit(
                 NoteRecorded(level="warning", code="credentials_redacted", text=text, details=counts)
             )
 
-    def _record(self, stream: str, clean: bytes) -> None:
+    def _record(self, stream: str, chunk: bytes) -> None:
+        self._keep(stream, self._cleaners[stream].feed(chunk))
+
+    def _keep(self, stream: str, clean: bytes) -> None:
         if not clean:
             return
         try:

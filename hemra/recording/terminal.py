@@ -1,8 +1,9 @@
-"""Turns a program's output into events and artifacts: the beginning as events, every byte as an artifact.
+"""Turns what a program prints, and what it is told, into events and artifacts: the beginning as events, every byte
+as an artifact.
 
 Events are for following along and for playback; they are coalesced (at most 16 KiB or 100 ms each) and end
-after 1 MiB a trial, so that a program that prints for hours does not fill the log. The artifacts `stdout` and
-`stderr` hold all of it.
+after 1 MiB a trial each way, so that a program that prints for hours does not fill the log. The artifacts `stdout`,
+`stderr` and `stdin` hold all of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from eventlog.schemas.base import EventData
-from eventlog.schemas.conversation import ArtifactStored, TerminalClosed, TerminalOpened, TerminalOutput
+from eventlog.schemas.conversation import (
+    ArtifactStored,
+    TerminalClosed,
+    TerminalInput,
+    TerminalOpened,
+    TerminalOutput,
+)
 
 EVENT_BYTES = 16 * 1024
 EVENT_SECONDS = 0.1
@@ -80,8 +87,7 @@ class TerminalRecorder:
         self._new_blob = new_blob
         self._terminal = terminal
         self._size = size
-        self._streams = {"stdout": _Stream(), "stderr": _Stream()}
-        self._recorded = 0
+        self._streams = {"stdout": _Stream(), "stderr": _Stream(), "stdin": _Stream()}
         self._timer: asyncio.TimerHandle | None = None
         self._open = False
 
@@ -93,13 +99,16 @@ class TerminalRecorder:
         self._emit(TerminalOpened(terminal=self._terminal, kind=kind, cols=columns, rows=rows))
 
     def feed(self, stream: str, chunk: bytes) -> None:
-        """Take output as it came. Raises what the blob store or `emit` raises."""
+        """Take output as it came, or as `stdin` what the program is told. Raises what blob store or `emit` raise."""
         each = self._streams[stream]
+        if stream == "stdin" or self._streams["stdin"].waiting:
+            self.flush()  # which of the two was first must be seen in the log
         if each.writer is None:
             each.writer = self._new_blob()
         each.writer.write(chunk)
         each.size += len(chunk)
-        room = RECORDED_BYTES - self._recorded - sum(len(one.waiting) for one in self._streams.values())
+        ways = [each] if stream == "stdin" else [self._streams[name] for name in ("stdout", "stderr")]
+        room = RECORDED_BYTES - sum(one.offset + len(one.waiting) for one in ways)
         if room <= 0:
             return
         if not each.waiting:
@@ -139,7 +148,7 @@ class TerminalRecorder:
             terminal=self._terminal,
             stdout_bytes=self._streams["stdout"].size,
             stderr_bytes=self._streams["stderr"].size,
-            recorded_bytes=self._recorded,
+            recorded_bytes=self._streams["stdout"].offset + self._streams["stderr"].offset,
         )
         self._emit(closed)
         self._open = False
@@ -182,9 +191,11 @@ class TerminalRecorder:
             shown: str | bytes = data.decode()
         except UnicodeDecodeError:
             shown = data
-        self._emit(TerminalOutput(terminal=self._terminal, stream=stream, offset=each.offset, data=shown))
+        if stream == "stdin":
+            self._emit(TerminalInput(terminal=self._terminal, data=shown))
+        else:
+            self._emit(TerminalOutput(terminal=self._terminal, stream=stream, offset=each.offset, data=shown))
         each.offset += len(data)
-        self._recorded += len(data)
 
 
 def _begun(data: bytes) -> int:

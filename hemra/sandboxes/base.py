@@ -51,6 +51,9 @@ ENFORCEMENTS = {
 #: this machine.
 Network = Literal["none", "gateway", "full"]
 
+#: Where files of the task that its programs may see are put, in the harness's own folder.
+TASK_FILES = "task"
+
 OnStart = Callable[[int], Awaitable[None]]
 OnOutput = Callable[[str, bytes], Awaitable[None]]
 OnSample = Callable[[TelemetrySampled], None]
@@ -107,6 +110,8 @@ class SandboxSpec:
     - `option`: what stood behind the colon of `--sandbox KIND:OPTION`; null without
     - `task`: the task's folder, for what describes its environment; no program of the trial may see it
     - `store`: id of the store, for labels on what outlives this process
+    - `task_files`: files of the task will be put into the folder TASK_FILES of `Sandbox.harness_dir`: programs of the
+      trial are to read and not to change them
     """
 
     run: str
@@ -125,6 +130,21 @@ class SandboxSpec:
     option: str | None = None
     task: Path | None = None
     store: str = ""
+    task_files: bool = False
+
+
+class Input(Protocol):
+    """What is written to a program's stdin while it runs."""
+
+    async def read(self) -> bytes:
+        """The next bytes, waited for; empty when there are no more: stdin is closed then."""
+
+    def close(self) -> None:
+        """The program takes no more; no error when that was said before."""
+
+    async def farewell(self) -> None:
+        """The program is about to be ended in order: say what may make it end by itself, and wait for that. It is
+        cancelled when that takes too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,13 +159,17 @@ class ExecSpec:
     argv: list[str]
     env: dict[str, str]
     cwd: str
-    stdin: bytes | None = None
+    stdin: bytes | Input | None = None
     pty: tuple[int, int] | None = None
     wall_seconds: float | None = None
     output_bytes: int | None = None
     grace_seconds: float = 2.0
     ended: Callable[[], bool] | None = None
     hang_grace_seconds: float = 10.0
+
+
+#: Flags of a program that was ended from outside for another reason than a limit: how it ended says nothing of it.
+ENDED_BY_US = frozenset(("hang_after_result", "stdin_close_ignored", "stopped"))
 
 
 @dataclass(kw_only=True)
@@ -157,6 +181,7 @@ class ExecResult:
     moment when it said that it was done. `leftover_processes` outlived it and were ended. Flags:
 
     - `hang_after_result`: it said that it was done and did not exit
+    - `stdin_close_ignored`: the same of a program that is talked to, and whose stdin was closed to tell it to exit
     - `slow_exit`: it said that it was done and took more than a second to exit
     - `stopped`: `Sandbox.stop` ended it
     - `stdin_unread`: it ended or was ended before all of its stdin could be written

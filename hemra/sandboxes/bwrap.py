@@ -14,7 +14,7 @@ from typing import Any
 
 from eventlog.schemas.trials import Enforcement
 from hemra.sandboxes import bwrap_check, needs
-from hemra.sandboxes.base import ENFORCEMENTS, Endpoint, SandboxError, SandboxSpec
+from hemra.sandboxes.base import ENFORCEMENTS, TASK_FILES, Endpoint, SandboxError, SandboxSpec
 from hemra.sandboxes.forwarding import Forwarder, places
 from hemra.sandboxes.host import EFFORT, NO, YES, limits_enforcement
 from hemra.sandboxes.launcher import tasks_of_user
@@ -87,6 +87,8 @@ class BwrapSandbox(LocalSandbox):
         )
         for folder in (self.workspace, self.home, self.harness_dir):
             view.open(folder, str(folder))
+        if spec.task_files:
+            view.file(self.harness_dir / TASK_FILES, self.harness_dir / TASK_FILES)
         for place, size in spec.quotas.items():
             view.temporary(str(self.workspace / place), size)
         for login in spec.login_files:

@@ -233,6 +233,10 @@ class DockerSandbox(FolderFiles):
         """Start a program: under process 1 when it is free, else beside it. NotStarted, SandboxError."""
         if any("\0" in word for word in (*spec.argv, *spec.env.values())) or "=" in spec.argv[0]:
             raise NotStarted(start_failure(spec.argv[0], None, "a word holds what no command can"))
+        if spec.pty is not None and not isinstance(spec.stdin, bytes | None):
+            raise NotStarted(
+                "what is talked to while it runs cannot be on a terminal in a container; use pipes"
+            )
         order = Order(
             argv=spec.argv, env=spec.env, folder=spec.cwd, control=CONTROL, forward=self._forwarding.words
         )
@@ -270,7 +274,8 @@ class DockerSandbox(FolderFiles):
             if spec.pty is None:
                 return program, await program.start(order)
             name = f"stdin-{secrets.token_hex(4)}"
-            await asyncio.to_thread(self._folders.put_control, name, spec.stdin or b"", self._user)
+            given = spec.stdin if isinstance(spec.stdin, bytes) else b""
+            await asyncio.to_thread(self._folders.put_control, name, given, self._user)
             return program, await program.start_on_terminal(order, spec.pty, f"{CONTROL}/{name}")
         except BaseException:
             await program.close()
@@ -351,8 +356,11 @@ class _Alone:
         self._alone = alone
         self.outputs = program.outputs
 
-    async def feed(self, data: bytes | None) -> bool:
-        return await self._program.feed(data)
+    async def write(self, data: bytes) -> bool:
+        return await self._program.write(data)
+
+    def end_input(self) -> None:
+        self._program.end_input()
 
     async def ended(self) -> Ending:
         ended = await self._program.ended(sweep_too=not self._alone())

@@ -33,8 +33,11 @@ class Running(Protocol):
 
     outputs: Mapping[str, Output]
 
-    async def feed(self, data: bytes | None) -> bool:
-        """Write stdin and end it. False when it was not read to the end."""
+    async def write(self, data: bytes) -> bool:
+        """Write to its stdin. False when it takes no more."""
+
+    def end_input(self) -> None:
+        """Its stdin is over."""
 
     async def ended(self) -> Ending:
         """When it is gone, and what it started. Raises SandboxError when the container went away."""
@@ -121,13 +124,11 @@ class DockerExecution(Supervision):
             await output.release()
 
     async def _feed(self, program: Running) -> None:
-        """Write the prompt and close stdin."""
-        complete = False
+        """Write stdin and close it."""
         try:
-            complete = await program.feed(self._spec.stdin)
+            await self._write_stdin(program.write)
         finally:
-            if not complete and self._spec.stdin:
-                self._flag("stdin_unread")
+            program.end_input()
 
     async def _carry_order(self, program: Running) -> None:
         """Once the end is ordered: SIGTERM and a grace, unless it is to end at once; then SIGKILL."""

@@ -59,9 +59,13 @@ class Main:
         except (EOFError, OSError, TimeoutError) as error:
             raise await self._lost("went away before the program started") from error
 
-    async def feed(self, data: bytes | None) -> bool:
-        """Write stdin and end it. False when it was not read to the end."""
-        return await self._speaking.feed(data)
+    async def write(self, data: bytes) -> bool:
+        """Write to its stdin. False when it takes no more."""
+        return await self._speaking.write(data)
+
+    def end_input(self) -> None:
+        """Its stdin is over."""
+        self._speaking.stream.end_input()
 
     async def ended(self) -> Ending:
         """When the program and what it started are gone. Raises SandboxError when the container went away."""
@@ -176,9 +180,14 @@ class Beside:
         state = await self._container.exec_state(self._number) or {}
         return int(state.get("Pid") or 0)
 
-    async def feed(self, data: bytes | None) -> bool:
-        """Write stdin and end it; nothing to be done on a terminal."""
-        return True if self._speaking is None else await self._speaking.feed(data)
+    async def write(self, data: bytes) -> bool:
+        """Write to its stdin. False when it takes no more. Nothing to be done on a terminal."""
+        return True if self._speaking is None else await self._speaking.write(data)
+
+    def end_input(self) -> None:
+        """Its stdin is over."""
+        if self._speaking is not None:
+            self._speaking.stream.end_input()
 
     async def ended(self, *, sweep_too: bool = True) -> Ending:
         """When the program is gone and, with `sweep_too`, what it left was ended. Raises SandboxError."""

@@ -127,15 +127,12 @@ class Speaking:
         """Until it said how the program ended, or went away without a word."""
         await self._heard.wait()
 
-    async def feed(self, data: bytes | None) -> bool:
-        """Write stdin and end it. False when it was not read to the end."""
+    async def write(self, data: bytes) -> bool:
+        """Write to the program's stdin. False when it takes no more."""
         try:
-            if data:
-                await self.stream.write(data)
+            await self.stream.write(data)
         except OSError:
             return False
-        finally:
-            self.stream.end_input()
         return True
 
     async def close(self) -> None:

@@ -150,16 +150,14 @@ class Execution(Supervision):
         self._conclude(started, exited, done, sampler)
 
     async def _feed(self, program: Launched) -> None:
-        """Write the prompt and close stdin."""
-        if self._spec.stdin is None or program.stdin_fd is None:
+        """Write stdin and close it."""
+        if program.stdin_fd is None:
             return
         fd, program.stdin_fd = program.stdin_fd, None
-        complete = False
         try:
-            complete = await write_all(fd, self._spec.stdin)
+            await self._write_stdin(lambda data: write_all(fd, data))
         finally:
-            if not complete:
-                self._flag("stdin_unread")
+            os.close(fd)
 
     def _start_watches(self, sampler: TreeSampler) -> list[asyncio.Task[None]]:
         watches = [self._spawn(watch_processes, sampler, self._limits, self._on_sample, self._fire)]

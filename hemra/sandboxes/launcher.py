@@ -131,14 +131,17 @@ def start(argv: list[str] | list[bytes], terminal: str | None) -> int:
         )
 
 
-def stat_of(pid: int) -> tuple[bytes, int, int] | None:
-    """(state, parent, process group) of a process, or None when it is gone."""
+def stat_of(pid: int) -> tuple[bool, int, int] | None:
+    """(whether it lives, parent, process group) of a process, or None when it is gone.
+
+    One whose first thread has ended has the state of a dead one, and lives as long as another of its threads.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
-    return fields[0], int(fields[1]), int(fields[2])
+    return fields[0] not in (b"Z", b"X") or int(fields[17]) > 1, int(fields[1]), int(fields[2])
 
 
 def children_of(pid: int) -> list[int]:
@@ -258,7 +261,7 @@ class Launcher:
                 return []
             return [(self.pid, self.pid)]
         found = ((pid, stat_of(pid)) for pid in descendants())
-        return [(pid, stat[2]) for pid, stat in found if stat and stat[0] not in (b"Z", b"X")]
+        return [(pid, stat[2]) for pid, stat in found if stat and stat[0]]
 
     def send(self, number: int, living: list[tuple[int, int]]) -> None:
         """Signal by process group: the kernel does that in one step, so forking does not outrun it."""

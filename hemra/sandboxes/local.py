@@ -15,6 +15,7 @@ from typing import Any
 
 from hemra.sandboxes.base import (
     MARKER,
+    TASK_FILES,
     Endpoint,
     ExecResult,
     ExecSpec,
@@ -60,6 +61,8 @@ class LocalSandbox(FolderFiles):
     def _create(self) -> None:
         self._scratch.create()
         self._group.create()
+        if self.spec.task_files:
+            (self.harness_dir / TASK_FILES).mkdir(mode=0o755)
         self._put_login_files()
 
     def _put_login_files(self) -> None:

@@ -58,7 +58,8 @@ def of_program(program: str, search_path: str) -> tuple[Path, ...]:
                 continue
             found.setdefault(step)
             for folder in _installation(step):
-                found.setdefault(folder)
+                for each in _links(folder):
+                    found.setdefault(each)
                 more += _made_of(folder)
         waiting += [word for word in more if word not in seen]
         seen.update(more)
@@ -85,13 +86,14 @@ def _installation(path: Path) -> list[Path]:
     if "node_modules" in parts:
         return [Path(*parts[: parts.index("node_modules") + 1])]
     prefix = path.parent.parent
-    if path.parent.name not in ("bin", "Scripts"):
+    # In `shims` stands what starts a program of one of the versions beside it (pyenv, rbenv, asdf).
+    if path.parent.name not in ("bin", "Scripts", "shims"):
         return []
     home = Path.home()
     if home.is_relative_to(prefix) or prefix == home / ".local":
         # Much else may be there; of a Python, its library is enough.
         return [] if prefix == Path("/") else sorted(prefix.glob("lib/python3*"))
-    if (prefix / "pyvenv.cfg").is_file():
+    if (prefix / "pyvenv.cfg").is_file() or path.parent.name == "shims":
         return [prefix]
     if any(prefix.glob("lib/python3*/os.py")) or (prefix / "include" / "node").is_dir():
         return [prefix]

@@ -54,29 +54,23 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 async def write_all(fd: int, data: bytes) -> bool:
-    """Write all of `data` to a pipe and close it. False when the reader went away first.
-
-    Cancelled, it closes the pipe and leaves the rest unwritten.
-    """
+    """Write all of `data` to a pipe. False when the reader went away first."""
     os.set_blocking(fd, False)
     loop = asyncio.get_running_loop()
     rest = memoryview(data)
-    try:
-        while rest:
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest[: 1024 * 1024]) :]
+        except BlockingIOError:
+            ready = loop.create_future()
+            loop.add_writer(fd, _resolve, ready)
             try:
-                rest = rest[os.write(fd, rest[: 1024 * 1024]) :]
-            except BlockingIOError:
-                ready = loop.create_future()
-                loop.add_writer(fd, _resolve, ready)
-                try:
-                    await ready
-                finally:
-                    loop.remove_writer(fd)
-            except BrokenPipeError:
-                return False
-        return True
-    finally:
-        os.close(fd)
+                await ready
+            finally:
+                loop.remove_writer(fd)
+        except BrokenPipeError:
+            return False
+    return True
 
 
 def open_terminal(columns: int, rows: int) -> tuple[int, int]:

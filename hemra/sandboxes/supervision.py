@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import LimitFired
-from hemra.sandboxes.base import ExecResult, ExecSpec, OnOutput, OnSample, OnStart
+from hemra.sandboxes.base import ExecResult, ExecSpec, Input, OnOutput, OnSample, OnStart
 from hemra.sandboxes.output import OutputDelivery
 
 #: A program that says that it is done and takes longer than this to exit is worth a flag. Nanoseconds.
 SLOW_EXIT_NS = 1_000_000_000
+#: How long a program that is talked to may take to end by itself before it is made to.
+FAREWELL_SECONDS = 2.0
 
 
 class Supervision:
@@ -61,8 +64,20 @@ class Supervision:
         if flag:
             self._flag(flag)
         self._order = letter
+        if at_once or self._input is None or not self._runs():
+            self._carry(letter)
+        else:
+            self._spawn(self._part, self._input)
+
+    def _carry(self, letter: bytes) -> None:
         self._ordered.set()
         self._pass_on(letter)
+
+    async def _part(self, said: Input) -> None:
+        """Ask the program to end before it is made to."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(said.farewell(), FAREWELL_SECONDS)
+        self._carry(self._order)
 
     async def _carry_out(self, on_start: OnStart) -> ExecResult:
         """Start the program, watch over it, and conclude."""
@@ -91,6 +106,26 @@ class Supervision:
             self._failure = self._failure or error
             self._output.ignore()
             self.stop(at_once=True)
+
+    @property
+    def _input(self) -> Input | None:
+        """What is said to the program while it runs."""
+        stdin = self._spec.stdin
+        return None if stdin is None or isinstance(stdin, bytes) else stdin
+
+    async def _write_stdin(self, write: Callable[[bytes], Awaitable[bool]]) -> None:
+        """Write all of stdin. `write` gives False when the program takes no more."""
+        said, unwritten = self._input, self._spec.stdin if isinstance(self._spec.stdin, bytes) else b""
+        try:
+            while unwritten or (said is not None and (unwritten := await said.read())):
+                if not await write(unwritten):
+                    return
+                unwritten = b""
+        finally:
+            if said is not None:
+                said.close()
+            if unwritten:
+                self._flag("stdin_unread")
 
     async def _end_tasks(self) -> None:
         for task in self._tasks:
@@ -124,7 +159,9 @@ class Supervision:
     async def _watch_hang(self) -> None:
         await asyncio.sleep(self._spec.hang_grace_seconds)
         if self._runs() and not self._order:
-            self.stop(at_once=False, flag="hang_after_result")
+            self.stop(
+                at_once=False, flag="hang_after_result" if self._input is None else "stdin_close_ignored"
+            )
 
     def _set_counts(self, duration_ns: int) -> None:
         """Bytes of output, how long it ran, and whether it took its time to exit after it had said that it was done."""
@@ -133,7 +170,8 @@ class Supervision:
         result.duration_ns = duration_ns
         if result.ended_ns is not None:
             result.ended_ns = min(result.ended_ns, duration_ns)
-            if duration_ns - result.ended_ns > SLOW_EXIT_NS and "hang_after_result" not in result.flags:
+            hung = {"hang_after_result", "stdin_close_ignored"} & set(result.flags)
+            if duration_ns - result.ended_ns > SLOW_EXIT_NS and not hung:
                 self._flag("slow_exit")
 
     def _passed_by_itself(self, name: str, limit: float | None, unit: str) -> None:

@@ -60,6 +60,26 @@ def test_a_tool_in_its_own_environment_brings_it_along(home: Path) -> None:
     assert not [path for path in found if "keyrings" in str(path) or path.name in ("share", "uv", "tools")]
 
 
+def test_an_environment_behind_a_link_is_shown_too(home: Path) -> None:
+    """A link such as `current` would lead nowhere inside, and no program of the environment start."""
+    python = program(home / ".local/python/bin/python3.12", "")
+    environment = home / "environments/v3"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text("home = …", encoding="utf-8")
+    (environment / "bin/python").symlink_to(python)
+    (home / "environments/current").symlink_to("v3")
+    found = needs.of_program(str(home / "environments/current/bin/python"), "/usr/bin")
+    assert {home / "environments/current", environment, python} <= set(found)
+
+
+def test_a_shim_brings_what_it_starts_along(home: Path) -> None:
+    """A Python of pyenv would be found inside and lead to nothing; what lies in its folder is no secret."""
+    shim = program(home / ".pyenv/shims/python3", "#!/usr/bin/env bash\n")
+    found = needs.of_program("python3", f"{shim.parent}:/usr/bin")
+    assert {shim, home / ".pyenv"} <= set(found)
+    assert home not in found
+
+
 def test_a_node_program_brings_its_packages_along(home: Path) -> None:
     """A global npm package is a link into node_modules, and its first line asks for node."""
     prefix = home / ".nvm/versions/node/v22"
