@@ -69,7 +69,8 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """What an agent is started with. `program` are the words that start it, `mcp` its servers, resolved."""
+    """What an agent is started with. `program` are the words that start it, `mcp` its servers and the task's,
+    resolved."""
 
     trial: TrialInput
     gateway: GatewayAddress
@@ -115,6 +116,16 @@ class AgentHarness(DescribedHarness):
     def enforces(self) -> frozenset[str]:  # type: ignore[override]
         """Names of the limits that it holds by itself."""
         return self.capabilities.enforces
+
+    @property
+    def mcp_transports(self) -> tuple[str, ...]:
+        """Transports of the MCP servers of a task that it takes."""
+        return self.capabilities.mcp
+
+    @property
+    def mcp_names(self) -> tuple[str, ...]:
+        """Names of the MCP servers that its file gives it."""
+        return tuple(self.settings.mcp_servers)
 
     def program(self, given: list[str] | None) -> list[str]:
         """The words of its file, else those of the installed program; none where it is not installed."""
@@ -182,15 +193,20 @@ class AgentHarness(DescribedHarness):
         model = trial.model or self.file.model
         if not model:
             raise LaunchError(f"harness {self.name}: it has no 'model'")
-        known = placeholders.values(self.file, trial)
-        servers = mcp.for_trial(self.settings.mcp_servers, self.folder.absolute(), known, self._user)
         session = Session(
-            trial=trial, gateway=trial.gateway, model=model, program=self.argv(trial), mcp=servers
+            trial=trial, gateway=trial.gateway, model=model, program=self.argv(trial), mcp=self.servers(trial)
         )
         launch = self.start(session)
         self._check_arguments(launch.argv)
         environment = {**self.outside_traffic_off, **launch.env, **self.environment(trial)}
-        return replace(launch, env=environment, stdin=launch.stdin or b"")
+        files = self.mcp_file(session.mcp) | launch.files
+        return replace(launch, env=environment, files=files, stdin=launch.stdin or b"")
+
+    def servers(self, trial: TrialInput) -> dict[str, McpServer]:
+        """The MCP servers of its file and those of the task, resolved. Raises LaunchError."""
+        known = placeholders.values(self.file, trial)
+        own = mcp.for_trial(self.settings.mcp_servers, self.folder.absolute(), known, self._user)
+        return mcp.merged(own, trial.mcp_servers)
 
     @abstractmethod
     def start(self, session: Session) -> Launch:

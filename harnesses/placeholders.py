@@ -13,9 +13,13 @@ from harnesses.base import HarnessFile, TrialInput
 
 INSTRUCTION = "instruction"
 INSTRUCTION_FILE = "instruction_file"
+MCP_CONFIG = "mcp_config"
+#: The file that `{mcp_config}` stands for, in the trial's harness folder.
+MCP_FILE = "mcp.json"
 NAMES = (
     INSTRUCTION,
     INSTRUCTION_FILE,
+    MCP_CONFIG,
     "workspace",
     "home",
     "harness_dir",
@@ -39,6 +43,7 @@ def values(file: HarnessFile, trial: TrialInput) -> dict[str, str]:
     return {
         INSTRUCTION: trial.instruction,
         INSTRUCTION_FILE: f"{trial.harness_dir}/instruction.md",
+        MCP_CONFIG: f"{trial.harness_dir}/{MCP_FILE}",
         "workspace": trial.workspace,
         "home": trial.home,
         "harness_dir": trial.harness_dir,

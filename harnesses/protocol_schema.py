@@ -34,6 +34,7 @@ def protocol_schema() -> dict[str, Any]:
         "description": "`task` is the one object on stdin, `line` is each line on stdout.",
         "$defs": {
             "task": _task(),
+            "mcp_server": _mcp_server(),
             "line": {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in lines]},
             **lines,
             **parts,
@@ -59,10 +60,39 @@ def _task() -> dict[str, Any]:
         "forbidden_tools": _said("Canonical names.", **_TOOLS),
         "model": _said("`model` of the harness file.", type=["string", "null"]),
         "settings": _said("`settings` of the harness file, as they are.", type="object"),
+        "mcp_servers": _said(
+            "MCP servers that the task brings, by name.",
+            type="object",
+            additionalProperties={"$ref": "#/$defs/mcp_server"},
+        ),
         "solution_dir": _said("Only for the harness `oracle`.", **_TEXT),
     }
     required = [name for name in fields if name != "solution_dir"]
     return {"type": "object", "properties": fields, "required": required}
+
+
+def _mcp_server() -> dict[str, Any]:
+    """A server by its command or by its URL."""
+    values = {"type": "object", "additionalProperties": _TEXT}
+    return {
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "type": {"const": "stdio"},
+                    "command": _said("The program, to be started in the workspace.", **_TEXT),
+                    "args": {"type": "array", "items": _TEXT},
+                    "env": values,
+                },
+                "required": ["type", "command", "args", "env"],
+            },
+            {
+                "type": "object",
+                "properties": {"type": {"enum": ["http", "sse"]}, "url": _TEXT, "headers": values},
+                "required": ["type", "url", "headers"],
+            },
+        ]
+    }
 
 
 def _conversation() -> dict[str, Any]:

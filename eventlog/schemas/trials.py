@@ -49,7 +49,8 @@ class TrialStarted(EventData, frozen=True, kw_only=True):
     """Try `try_no` (from 1) of the trial began. A later start of the same trial supersedes this one.
 
     `not_enforced` names what the task asks for and neither sandbox nor harness nor engine holds;
-    `why_not_enforced` says why, by name, and is null in logs older than it.
+    `why_not_enforced` says why, by name, and is null in logs older than it. `mcp_servers` are the names of the MCP
+    servers that the harness was given, the task's first; null in logs older than it.
     """
 
     try_no: int
@@ -62,6 +63,7 @@ class TrialStarted(EventData, frozen=True, kw_only=True):
     limits: Limits
     not_enforced: list[str]
     why_not_enforced: dict[str, str] | None = None
+    mcp_servers: list[str] | None = None
 
 
 @event("trial.phase_finished")

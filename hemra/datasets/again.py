@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hemra.datasets.load import load_dataset
-from hemra.datasets.model import BUNDLED, Task
-from hemra.datasets.prepare import PLACEHOLDER, draw, pinned_bytes, tell
+from hemra.datasets.model import BUNDLED, PLACEHOLDER, Task
+from hemra.datasets.prepare import draw, pinned_bytes, tell
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
 
 if TYPE_CHECKING:

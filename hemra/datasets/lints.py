@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hemra.datasets import imports
 from hemra.datasets.digest import CHECKS
+from hemra.datasets.mcp import loopback_of
 from hemra.datasets.model import Task
 
 MAX_FIXTURE_BYTES = 100 * 1024
@@ -77,7 +78,7 @@ def _fields(task: Task) -> Iterator[str]:
         yield f"task.yaml: latency_ms: {', '.join(sorted(delayed))} not among allowed_tools"
     if spec.services.web is not None and spec.network == "none":
         yield "task.yaml: services.web needs network mock (or full): with none, nothing could reach it"
-    if spec.network == "mock" and spec.services.web is None:
+    if spec.network == "mock" and spec.services.web is None and not loopback_of(spec):
         yield "task.yaml: network mock without services: there is nothing to reach"
     for name in _repeated(variant.name for variant in spec.variants):
         yield f"task.yaml: variants: {name!r} is given twice"

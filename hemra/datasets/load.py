@@ -18,6 +18,7 @@ from hemra.datasets.digest import (
     task_digest,
     task_files,
 )
+from hemra.datasets.mcp import problems as problems_of_servers
 from hemra.datasets.model import BUNDLED, Dataset, SelectionSpec, SuiteSpec, Task, TaskSpec
 from hemra.datasets.selection import chosen
 from hemra.datasets.yamlfile import read_yaml
@@ -197,6 +198,8 @@ def load_task(folder: Path, root: Path) -> Task:
     missing = [name for name in needed if name not in files]
     if missing:
         raise UsageError(f"{folder}: lacks {', '.join(missing)}")
+    if wrong := [f"{folder / TASK_FILE}: {line}" for line in problems_of_servers(spec, files)]:
+        raise UsageError("\n".join(wrong))
     verifier = (folder / spec.verifier.file).read_bytes()
     return Task(spec.id, folder, spec, task_digest(files), scorer_digest(verifier), files)
 

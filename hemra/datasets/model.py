@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,13 @@ Tools = tuple[Text, ...]
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 #: A relative path in the task's folder; a slash at its end changes nothing.
 PathInTask = Annotated[str, msgspec.Meta(pattern=r"^[\w-][\w.-]*(?:/[\w-][\w.-]*)*/?$", max_length=200)]
+#: What stands for a value of the trial in texts of a task.
+PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
+#: Harnesses put it into the names of the server's tools.
+ServerName = Annotated[
+    str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$", max_length=32)
+]
 
 
 class TaskLimits(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -100,6 +107,38 @@ class Services(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     web: WebService | None = None
 
 
+class TaskMcpServer(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """An MCP server that the task brings: by the command that starts it (the harness does that, in the workspace, and
+    speaks to it over stdio), or by the URL where it listens. Exactly one of the two.
+
+    `files` is the folder of the task with what the command needs: words of it that name a file in there stand for its
+    path in the trial. `args`, values of `env` and `headers`, and `url` may hold placeholders.
+    """
+
+    command: Text | None = None
+    args: tuple[str, ...] = ()
+    env: dict[Name, str] = {}
+    files: PathInTask = "mcp"
+    url: Text | None = None
+    transport: Literal["http", "sse"] | None = None
+    headers: dict[Text, str] = {}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command with its arguments; empty for a server at a URL."""
+        return () if self.command is None else (self.command, *self.args)
+
+    @property
+    def over(self) -> str:
+        """The transport: stdio, http or sse."""
+        return "stdio" if self.url is None else self.transport or "http"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything in it that may hold placeholders."""
+        return (*self.args, *self.env.values(), *([self.url] if self.url else []), *self.headers.values())
+
+
 class Variant(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One way in which the task is asked; the seed draws which. `values` go to prepare() by name."""
 
@@ -116,7 +155,7 @@ class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     fixture files whose text may look like an instruction to the agent. `world` is a program of the task
     that is started in the sandbox before the harness. `quota_kb` names folders of the workspace that hold so many
     KiB and no more; they begin empty, and what is in them goes with the trial. `latency_ms` is asked of the
-    harness for calls of a tool.
+    harness for calls of a tool. `mcp_servers` are tools that the task brings, by the names of their servers.
     `sandbox` is where the task is to be run unless the run says otherwise, as `--sandbox` takes it.
     """
 
@@ -134,6 +173,7 @@ class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     world: PathInTask | None = None
     quota_kb: dict[PathInTask, Count] = {}
     services: Services = Services()
+    mcp_servers: dict[ServerName, TaskMcpServer] = {}
     latency_ms: dict[Text, Milliseconds] = {}
     variants: tuple[Variant, ...] = ()
     network: Literal["none", "mock", "full"] = "none"

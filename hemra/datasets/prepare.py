@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hemra.datasets.model import Task, Variant
+from hemra.datasets.model import PLACEHOLDER, Task, Variant
 from hemra.datasets.taskcode import run_task_code
 from hemra.errors import DatasetChanged, HemraError
 
 TIMEOUT_SECONDS = 30.0
-PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 #: Seconds since the epoch given to every file (2024-01-01T00:00:00Z), so that two preparations are equal.
 _TIME = 1_704_067_200
 
@@ -64,11 +63,11 @@ async def draw(task: Task, workspace: Path, seed: int) -> dict[str, Any]:
 
 async def tell(task: Task, workspace: Path, values: dict[str, Any]) -> Prepared:
     """The second half, once every value is known: the instruction filled, and what is absent checked."""
-    instruction = _fill(
+    instruction = filled(
         _text(task, task.spec.instruction), values, f"{task.id}: {task.spec.instruction}"
     ).strip()
     for pattern in task.spec.absent_files:
-        path = _fill(pattern, values, f"{task.id}: absent_files")
+        path = filled(pattern, values, f"{task.id}: absent_files")
         if os.path.lexists(workspace / path):
             raise HemraError(f"task {task.id!r}: {path} is in the workspace despite absent_files")
     await asyncio.to_thread(_settle, workspace)
@@ -95,6 +94,11 @@ def never_filled(task: Task) -> list[str]:
     for where, text in [
         (task.spec.instruction, _text(task, task.spec.instruction)),
         *(("absent_files", pattern) for pattern in task.spec.absent_files),
+        *(
+            (f"mcp_servers.{name}", text)
+            for name, each in task.spec.mcp_servers.items()
+            for text in each.texts
+        ),
     ]:
         for name in dict.fromkeys(PLACEHOLDER.findall(text)):
             if name in known:
@@ -163,8 +167,9 @@ def _text(task: Task, path: str) -> str:
         raise HemraError(f"task {task.id!r}: {path} is not UTF-8 (byte {error.start})") from error
 
 
-def _fill(text: str, values: dict[str, Any], where: str) -> str:
-    """Put the drawn texts and whole numbers into the placeholders of `text`."""
+def filled(text: str, values: dict[str, Any], where: str) -> str:
+    """`text` with the drawn texts and whole numbers in its placeholders. Raises HemraError, beginning with `where`,
+    for one that has no value."""
 
     def value_of(match: re.Match[str]) -> str:
         value = values.get(match[1])

@@ -31,6 +31,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "absent_files": (ENGINE, "Paths that the instruction names although they are not there at the start."),
         "world": (ENGINE, "Program that is started in the sandbox before the harness and lives with the trial."),
         "services": (ENGINE, "What is started beside the trial for it alone."),
+        "mcp_servers": (ENGINE, "MCP servers by name, given to the harness; their tools are mcp__NAME__TOOL."),
         "quota_kb": (SANDBOX, "Folders of the workspace that hold so many KiB and no more."),
         "latency_ms": (GATEWAY, "Delay of every call of a tool, milliseconds by tool."),
         "variants": (ENGINE, "Ways in which the task is asked; the seed draws one for each trial."),
@@ -68,6 +69,15 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Services": {"web": (ENGINE, "A web server on loopback; its address is {{web}} and the variable HEMRA_WEB.")},
     "WebService": {"corpus": (ENGINE, "Folder with its pages, and routes.yaml.")},
+    "TaskMcpServer": {
+        "command": (ENGINE, "Program that the harness starts in the workspace and speaks to over stdio."),
+        "args": (ENGINE, "Its arguments; may hold {{placeholders}}. A file of `files` by its path in the task."),
+        "env": (ENGINE, "Variables of its environment; values may hold {{placeholders}}."),
+        "files": (SANDBOX, "Folder with the program's files, which the trial's programs may read and not change."),
+        "url": (SANDBOX, "Where it listens, instead of a command; may hold {{placeholders}}. Loopback is let through."),
+        "transport": (ENGINE, "How a URL is spoken to: http, which is streamable HTTP, or sse. Null: http."),
+        "headers": (ENGINE, "Headers of requests to the URL; values may hold {{placeholders}}."),
+    },
     "Variant": {
         "name": (ENGINE, "In the record as the value `variant`."),
         "values": (ENGINE, "Arguments of prepare() by name, and values of the trial."),

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hemra.datasets.lints import lints, written_injections
 from hemra.datasets.load import dataset_name, duplicates, load_task, task_folders
-from hemra.datasets.model import Task
-from hemra.datasets.prepare import PLACEHOLDER, Prepared
+from hemra.datasets.model import PLACEHOLDER, Task
+from hemra.datasets.prepare import Prepared
 from hemra.errors import HemraError
 from hemra.sandboxes.scratch import private_folder
 

@@ -7,11 +7,12 @@ is made, not before), but calls outside the task's list are flagged. Tokens are 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from eventlog.schemas.conversation import MessageRecorded, ToolCalled
 from eventlog.schemas.trials import LimitFired
-from hemra.scoring.toolnames import canonical
+from hemra.scoring.toolnames import ToolNames, is_of_server
 
 if TYPE_CHECKING:
     from eventlog.schemas.base import EventData
@@ -20,18 +21,25 @@ if TYPE_CHECKING:
 
 #: A call of a tool that the task forbids, and of one that is not among those it allows.
 FORBIDDEN, NOT_ALLOWED = "forbidden_tool_called", "other_tool_called"
+#: The harness has none of the tools that the task allows: a failure says what it lacks, not how good its model is.
+NONE_ALLOWED = "no_allowed_tool"
 
 
 class Conduct:
-    """Hears everything that one harness tells, in order."""
+    """Hears everything that one harness tells, in order. `names`: what its tools are called; `has`: those it has of its
+    own, where it says, as tasks speak of them."""
 
-    def __init__(self, task: Task, limits: Limits) -> None:
-        self._forbidden = {canonical(tool) for tool in task.spec.forbidden_tools}
-        self._allowed = {canonical(tool) for tool in task.spec.allowed_tools}
+    def __init__(self, task: Task, limits: Limits, names: ToolNames, has: Collection[str] = ()) -> None:
+        self._canonical = names.canonical
+        self._forbidden = {self._canonical(tool) for tool in task.spec.forbidden_tools}
+        self._allowed = {self._canonical(tool) for tool in task.spec.allowed_tools}
         self._most = limits.turns
         self._messages = 0
         self._turn: int | None = None
-        self.flags: list[str] = []
+        lacking = (
+            has and self._allowed and not any(tool in has or is_of_server(tool) for tool in self._allowed)
+        )
+        self.flags: list[str] = [NONE_ALLOWED] if lacking else []
         self.over = asyncio.Event()
 
     @property
@@ -59,7 +67,7 @@ class Conduct:
     def _called(self, event: ToolCalled) -> None:
         if event.turn is not None:
             self._turn = max(self._turn or 0, event.turn)
-        tool = canonical(event.name)
+        tool = self._canonical(event.name)
         if tool in self._forbidden:
             self._flag(FORBIDDEN)
         elif self._allowed and tool not in self._allowed:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast, get_args
 
 from harnesses.base import Needs
+from hemra.datasets.mcp import loopback_of
 from hemra.engine.served import upstream_of
 from hemra.sandboxes.base import Network
 
@@ -67,10 +68,15 @@ def conflicts(asked: str | None, harnesses: Sequence[Harness], tasks: Sequence[T
         ),
         *_of_tasks(
             asked,
-            "bring services outside the sandbox (services.web)",
-            [task for task in tasks if asked == "none" and task.spec.services.web is not None],
+            "bring services outside the sandbox (services.web, or a url of mcp_servers)",
+            [task for task in tasks if asked == "none" and _reaches_out(task)],
         ),
     ]
+
+
+def _reaches_out(task: Task) -> bool:
+    """Whether its trials reach something on this machine that is not in their sandbox."""
+    return task.spec.services.web is not None or bool(loopback_of(task.spec))
 
 
 def _of_harness(asked: str, harness: Harness) -> list[str]:

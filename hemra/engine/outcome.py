@@ -76,7 +76,8 @@ class Facts:
     """What is known about a try once nothing of it runs any more. Texts are one line; None = it was not so.
 
     `broke` is a failure of our own code, `unready` one of preparing, creating or starting, `lost` of
-    the sandbox under the harness. `hung`: it had said that it was done and had to be ended.
+    the sandbox under the harness. `hung`: it had said that it was done and had to be ended; `dismissed`: the same of
+    one that serves as long as it is talked to, and is not blamed for it.
     `endpoint` is the outcome that the gateway's record of the model calls says, with `endpoint_reason`; `refused`: a
     budget of ours refused it calls; `missed`: the cassette that stood in for its model had no answer. `adapter` is the
     outcome that the harness's own words say, with `adapter_reason`.
@@ -94,6 +95,7 @@ class Facts:
     adapter: str | None = None
     adapter_reason: str | None = None
     hung: bool = False
+    dismissed: bool = False
     exit_code: int | None = None
     exit_signal: int | None = None
     recognised: int = 0
@@ -153,6 +155,7 @@ RULES: tuple[Rule, ...] = (
     Rule("its calls to the model show it", lambda f: f.endpoint in OUTCOMES, lambda f: str(f.endpoint),
          lambda f: f.endpoint_reason),
     Rule("the adapter knows", lambda f: f.adapter in OUTCOMES, lambda f: str(f.adapter), _exit_reason),
+    Rule("it was done and served on", lambda f: f.dismissed, _fixed("completed"), lambda f: f.adapter_reason),
     Rule("it crashed", lambda f: f.exit_signal is not None, _fixed("harness_error"),
          lambda f: f.adapter_reason or f"ended by signal {f.exit_signal}"),
     Rule("the adapter understood nothing", lambda f: f.unrecognised > 0 and f.recognised == 0,
@@ -173,8 +176,9 @@ def _flags(facts: Facts, outcome: str) -> list[str]:
     flags = []
     if facts.exit_code:
         flags.append("nonzero_exit")
+    ended_by_us = facts.hung or facts.dismissed
     # A limit or a cancellation kills by signal: only a harness that died unasked is worth a flag.
-    if facts.exit_signal is not None and outcome in {"completed", "harness_error"} and not facts.hung:
+    if facts.exit_signal is not None and outcome in {"completed", "harness_error"} and not ended_by_us:
         flags.append("ended_by_signal")
     if facts.hung:
         flags.append("hang_after_result")

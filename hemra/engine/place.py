@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from eventlog.schemas.trials import Enforcement, SandboxCreated
 from harnesses.base import Needs
+from hemra.datasets.mcp import files_of
+from hemra.engine.mcp import programs_of
 from hemra.engine.network import needs_of, network_of
 from hemra.engine.served import upstream_of
 from hemra.sandboxes import needs as machine
@@ -30,6 +33,7 @@ def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint
     if network == "gateway" and not reach:
         network = "none"
     hidden = hidden_of(context.store.path, task)
+    needs = replace(needs, programs=(*needs.programs, *programs_of(task)))
     read_only, masked = shown(needs, hidden)
     return SandboxSpec(
         run=context.run, trial=job.trial, try_no=try_no, limits=job.limits, root=context.root,
@@ -37,7 +41,7 @@ def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint
         solution=task.path / "solution" if job.harness.needs_solution else None,
         login_files=tuple(LoginFile(*pair) for pair in needs.login_files),
         quotas={path: kib * 1024 for path, kib in task.spec.quota_kb.items()},
-        task=task.path, store=context.store.id,
+        task=task.path, store=context.store.id, task_files=bool(files_of(task)),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eventlog.schemas.runs import Limits, PlannedDataset, PlannedHarness, PlannedTask, RunPlanned
-from hemra.engine import check, limits, network
+from hemra.engine import check, limits, mcp, network
 from hemra.engine.harness_files import harness_of, installed_of
 from hemra.engine.host import describe_host, describe_program
 from hemra.engine.models import PlannedModels, planned_models
@@ -134,6 +134,7 @@ def make_plan(store: Store, request: RunRequest) -> Plan:
     problems += [UsageError(text) for text in check.limits_of_tasks(tasks, request.limits)]
     problems += [UsageError(text) for text in check.placeholders(tasks)]
     problems += [UsageError(text) for text in check.harnesses_for_tasks(harnesses, tasks)]
+    problems += [UsageError(text) for text in mcp.problems(harnesses, tasks, elsewhere=elsewhere)]
     problems += [UsageError(text) for text in network.conflicts(request.network, harnesses, tasks)]
     models = planned_models(store, request, tasks, harnesses, problems)
     problems += [HemraError(text) for text in check.disk_space([store.path, check.scratch_root()])]

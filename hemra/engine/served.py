@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harnesses.base import GatewayAddress
+from hemra.engine.mcp import names_of
 from hemra.engine.request import MISS_ERROR, MISS_UPSTREAM
-from hemra.scoring.toolnames import canonical
+from hemra.scoring.toolnames import mcp_prefix
 
 if TYPE_CHECKING:
     import asyncio
@@ -151,15 +152,17 @@ class Served:
         self._cassette = cassette = gateway.cassette(job)
         if cassette is not None:
             cassette.at(workspace=sandbox.inside(sandbox.workspace), home=sandbox.inside(sandbox.home))
-        forbidden = {canonical(tool) for tool in job.task.spec.forbidden_tools}
+        names = names_of(job.task, job.harness)
+        forbidden = {names.canonical(tool) for tool in job.task.spec.forbidden_tools}
         token = secrets.token_urlsafe(24)
         self._channel = gateway.server.admit(
             ChannelSpec(
                 trial=job.trial, token=token, upstream=gateway.upstreams[job.harness.name],
                 model=job.harness.definition.get("model"), limits=job.limits,
                 sampling=SamplingWish(**msgspec.structs.asdict(job.task.spec.sampling)),
-                latency_ms={canonical(tool): delay for tool, delay in job.task.spec.latency_ms.items()},
-                forbidden=lambda name: canonical(name) in forbidden,
+                names=names,
+                latency_ms={names.canonical(tool): delay for tool, delay in job.task.spec.latency_ms.items()},
+                forbidden=lambda name: names.canonical(name) in forbidden,
                 strip_tools=getattr(job.harness, "strip_tools", False),
                 tells_tools=self.tells_conversation, emit=emit, prices=gateway.prices, cassette=cassette,
                 blob=None if keep is None else lambda body: keep(redactor.clean_bytes(body)),
@@ -209,10 +212,21 @@ class Served:
         found = list(self._channel.flags)
         if not self._channel.calls:
             found.append("no_model_calls")
-        told, seen = said.usage if said else None, self._channel.usage
-        if told is not None and seen is not None and _differ(told, seen):
+        elif self._untold():
+            found.append("mcp_not_offered")
+        told, seen = said.usage if said else None, (self._channel.usage, self._channel.turn_usage)
+        if told is not None and all(sums is not None and _differ(told, sums) for sums in seen):
             found.append("usage_disagrees")
         return found
+
+    def _untold(self) -> bool:
+        """Whether the task brings an MCP server of whose tools the model was offered none: the harness did not take it,
+        or the server did not start."""
+        assert self._channel is not None
+        names = names_of(self._job.task, self._job.harness)
+        offered = [names.canonical(name) for name in self._channel.conversation.offered]
+        servers = map(mcp_prefix, self._job.task.spec.mcp_servers)
+        return any(not any(tool.startswith(prefix) for tool in offered) for prefix in servers)
 
     async def close(self) -> None:
         """End what is still under way; everything of it is recorded on return."""

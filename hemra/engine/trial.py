@@ -22,6 +22,7 @@ from hemra.engine.conduct import Conduct
 from hemra.engine.context import Job, LogLost, RunContext
 from hemra.engine.harness_run import HarnessRun
 from hemra.engine.judge import ask_scorer
+from hemra.engine.mcp import names_of, servers_of
 from hemra.engine.outcome import OUTCOMES, Facts, Verdict, decide
 from hemra.engine.phases import Phases, one_line
 from hemra.engine.place import created, spec_of
@@ -65,7 +66,9 @@ class Try:
         self._before: Snapshot = {}
         self._enforcement: dict[str, Enforcement] = {}
         self._attendants = Attendants(job.task, job.seed)
-        self._conduct = Conduct(job.task, job.limits)
+        self._conduct = Conduct(
+            job.task, job.limits, names_of(job.task, job.harness), getattr(job.harness, "tool_names", ())
+        )
         self._served = Served(context.gateway, job)
         #: Services of this trial alone that its programs may reach; to be filled before `carry_out`.
         self.reach: list[Endpoint] = []
@@ -89,6 +92,7 @@ class Try:
             adapter=said.outcome if said else None,
             adapter_reason=said.reason if said else None,
             hung=result is not None and "hang_after_result" in result.flags,
+            dismissed=result is not None and "stdin_close_ignored" in result.flags,
             exit_code=result.exit_code if result else None,
             exit_signal=result.exit_signal if result else None,
             recognised=said.recognised if said else 0,
@@ -230,7 +234,7 @@ class Try:
                 harness_dir=sandbox.inside(sandbox.harness_dir), seed=job.seed, attempt=job.attempt, limits=job.limits,
                 allowed_tools=list(task.spec.allowed_tools), forbidden_tools=list(task.spec.forbidden_tools),
                 solution_dir=solution, gateway=self._served.admit(sandbox, self._heard, self.log.redactor),
-                model=job.harness.definition.get("model"),
+                model=job.harness.definition.get("model"), mcp_servers=self._attendants.mcp_servers,
             )
         )  # fmt: skip
         await self.context.in_thread(_write_files, sandbox.harness_dir, launch.files)
@@ -254,7 +258,7 @@ class Try:
                 try_no=self.try_no, harness=job.harness.name, task=job.task.id, attempt=job.attempt,
                 seed=job.seed, instruction=prepared.instruction if prepared else "",
                 values=prepared.values if prepared else {}, limits=job.limits,
-                not_enforced=list(why), why_not_enforced=why,
+                not_enforced=list(why), why_not_enforced=why, mcp_servers=servers_of(job.task, job.harness),
             )
         )  # fmt: skip
         self._started_seq = seq or 1

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hemra.engine.limits import BUDGET, HELD_AS, NAMES
+from hemra.engine.mcp import taken_by
 from hemra.engine.served import upstream_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _UNSEEN = {
     "tokens": "counted as the harness tells them and flagged; it is not stopped for them",
 }
 _NOT_TOLD = "this harness does not tell which tools it calls"
+_OF_SERVERS = "of the tools that the task's MCP servers bring, the harness offers all"
 _AFTER = "calls are recorded as the harness tells them and flagged, not prevented"
 
 
@@ -48,8 +50,14 @@ def unheld(
     for folder in () if quotas else spec.quota_kb:
         found[f"quota_kb.{folder}"] = "a plain folder: this sandbox gives no folder a size of its own"
     for name, tools in (("allowed_tools", spec.allowed_tools), ("forbidden_tools", spec.forbidden_tools)):
-        if tools and name not in enforces and not (stripped and name == "forbidden_tools"):
+        if not tools or (stripped and name == "forbidden_tools"):
+            continue
+        if name not in enforces:
             found[name] = _AFTER if harness.records_tools or gateway else _NOT_TOLD
+        elif spec.mcp_servers:
+            found[name] = _OF_SERVERS
+    for name in spec.mcp_servers if taken_by(harness) is None else ():
+        found[f"mcp_servers.{name}"] = "this kind of harness does not say whether it takes MCP servers"
     for part, value in msgspec.structs.asdict(spec.sampling).items():
         if value is not None and f"sampling.{part}" not in enforces and not gateway:
             found[f"sampling.{part}"] = "this harness decides by itself how its model samples"

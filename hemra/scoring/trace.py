@@ -2,7 +2,8 @@
 
     task          id                          instruction   as it was given to the harness
     values, seed  drawn at preparation        outcome       how the trial ended ("unknown" when not known)
-    messages      [{"role", "text"}]          final         text of the final answer, or null
+    messages      [{"role", "text"}]          final         text of the final answer, or null; of very long
+                  texts beginning and end only
     tools_recorded  whether this harness tells which tools it calls
     tool_calls    [{"call", "name", "tool", "arguments", "ok", "result", "turn"}]
                   `tool` is the canonical name; a call that was never answered has ok and result null
@@ -20,11 +21,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from eventlog.envelope import Event
-from hemra.scoring.toolnames import canonical
+from hemra.scoring.toolnames import ToolNames
 
 UNKNOWN = "unknown"
 #: Code of the note that holds what a service was asked.
 SERVICE_ASKED = "service_asked"
+#: Of a longer message a verifier gets this many characters of its beginning and of its end. Else a harness could keep
+#: itself from being scored with an answer that no verifier reads through in its time.
+KEPT_CHARS = 256 * 1024
 
 
 def build_trace(
@@ -66,6 +70,7 @@ class _Reader:
         self.final: str | None = None
         self.began = self.mono
         self.tool_events = 0
+        self.names = ToolNames(started.get("mcp_servers") or ())
         self.calls: dict[str, dict[str, Any]] = {}
         self.trace = {
             "task": started.get("task") or self.queued.get("task"),
@@ -89,7 +94,7 @@ class _Reader:
         self.trace.update(home=data["home"], workspace=data["workspace"])
 
     def message(self, data: dict[str, Any]) -> None:
-        text = as_text(data["text"])
+        text = bounded(as_text(data["text"]))
         self.trace["messages"].append({"role": data["role"], "text": text})
         if data.get("final"):
             self.final = text
@@ -99,7 +104,7 @@ class _Reader:
         call = {
             "call": data["call"],
             "name": data["name"],
-            "tool": canonical(data["name"]),
+            "tool": self.names.canonical(data["name"]),
             "arguments": data["arguments"],
             "ok": None,
             "result": None,
@@ -160,6 +165,14 @@ def as_text(value: Any) -> str:
     if isinstance(value, dict):
         return as_text(value.get("text", value.get("content")))
     return "" if value is None else str(value)
+
+
+def bounded(text: str) -> str:
+    """A text of at most about twice KEPT_CHARS: what is left out of its middle is said there."""
+    left_out = len(text) - 2 * KEPT_CHARS
+    if left_out <= 0:
+        return text
+    return f"{text[:KEPT_CHARS]}\n[… {left_out} characters left out …]\n{text[-KEPT_CHARS:]}"
 
 
 def plain_json(value: Any) -> Any:

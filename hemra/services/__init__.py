@@ -1,1 +1,2 @@
-"""What a task has beside its workspace while a trial lasts: the mock web (web, site) and its world (world)."""
+"""What a task has beside its workspace while a trial lasts: the mock web (web, site), its
+MCP servers (mcp) and its world (world)."""

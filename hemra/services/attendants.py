@@ -13,11 +13,13 @@ from hemra.datasets.again import CORPUS
 from hemra.datasets.prepare import Prepared, draw, pinned_bytes, tell
 from hemra.errors import HemraError
 from hemra.scoring.trace import SERVICE_ASKED
+from hemra.services.mcp import listening, put_files, servers_for
 from hemra.services.site import Site, load_site, read_corpus
 from hemra.services.web import Web
 from hemra.services.world import World
 
 if TYPE_CHECKING:
+    from harnesses.mcp import McpServer
     from hemra.datasets.model import Task
     from hemra.sandboxes.base import Endpoint, Sandbox
 
@@ -29,7 +31,7 @@ Fill = Callable[["Task", Path, int], Awaitable[dict[str, Any]]]
 
 
 class Attendants:
-    """The services and the world of one trial.
+    """The services, the MCP servers and the world of one trial. `mcp_servers` are known when it is prepared.
 
     `open` before the sandbox is made, for it must know what may be reached; `prepare` in place of
     `prepare_async`, once it is there; `close` after it was stopped, however the trial went. `filled` fills the
@@ -43,13 +45,15 @@ class Attendants:
         self._web = Web(f"{task.id}\0{seed}") if task.spec.services.web else None
         self._world: World | None = None
         self._url = ""
+        self.mcp_servers: dict[str, McpServer] = {}
 
     async def open(self) -> tuple[Endpoint, ...]:
         """Start what is a service. Returns where it listens on this machine. Raises HemraError."""
+        servers = await listening(self._task)
         if self._web is None:
-            return ()
+            return servers
         await self._web.start()
-        return (self._web.endpoint,)
+        return (self._web.endpoint, *servers)
 
     async def prepare(self, sandbox: Sandbox) -> Prepared:
         """Fill the workspace, start the world, and make the instruction. Raises as `prepare_async`."""
@@ -62,7 +66,10 @@ class Attendants:
         if (path := self._task.spec.world) is not None:
             self._world = World(self._task.id, pinned_bytes(self._task, path))
             values = values | await self._world.start(sandbox, self._seed, values)
-        return await tell(self._task, sandbox.workspace, values)
+        prepared = await tell(self._task, sandbox.workspace, values)
+        await asyncio.to_thread(put_files, self._task, sandbox.harness_dir)
+        self.mcp_servers = servers_for(self._task, sandbox, prepared.values)
+        return prepared
 
     def environment(self) -> dict[str, str]:
         """What the harness's environment gets besides."""

@@ -146,7 +146,7 @@ class Stage:
             workspace=str(self.workspace), home=str(self.home), harness_dir=str(self._sandbox.harness_dir),
             seed=self.seed, attempt=1, limits=spec.limits.as_limits(),
             allowed_tools=list(spec.allowed_tools), forbidden_tools=list(spec.forbidden_tools),
-            solution_dir=str(self.task.path / "solution"),
+            solution_dir=str(self.task.path / "solution"), mcp_servers=self._attendants.mcp_servers,
         )  # fmt: skip
 
     def _trace(self, events: list[EventData], exit_code: int | None) -> dict[str, Any]:
