@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import ClassVar
 
@@ -26,6 +27,11 @@ RECIPE = InstallRecipe(
 )
 FOLDER = "aider"
 MESSAGE_FILE = "aider-message.md"
+SETTINGS_FILE = f"{FOLDER}/model.settings.yml"
+#: For whatever model: without this a stream ends without its count of tokens.
+_SETTINGS = json.dumps(
+    [{"name": "aider/extra_params", "extra_params": {"stream_options": {"include_usage": True}}}]
+).encode()
 #: So much of an answer is kept; all of it is in the recorded output.
 KEPT_BYTES = 256 * 1024
 
@@ -52,12 +58,13 @@ class AiderHarness(AgentHarness):
             argv=[*session.program, "--model", f"openai/{session.model}", *told,
                   "--yes-always", "--no-git", "--no-check-update", "--no-show-model-warnings", "--no-analytics",
                   "--no-show-release-notes", "--edit-format", "whole",
+                  "--model-settings-file", f"{trial.home}/{SETTINGS_FILE}",
                   "--llm-history-file", kept["llm"], "--chat-history-file", kept["chat"],
                   "--input-history-file", kept["input"]],
             env={"OPENAI_API_KEY": session.gateway.token, "OPENAI_API_BASE": session.gateway.openai_base},
             files={} if spoken else {MESSAGE_FILE: message.encode("utf-8", "surrogatepass")},
             # Its histories need a folder that is there.
-            home_files={f"{FOLDER}/input.md": b""},
+            home_files={f"{FOLDER}/input.md": b"", SETTINGS_FILE: _SETTINGS},
             keep_home=(f"{FOLDER}/llm.md", f"{FOLDER}/chat.md"),
             prompt="argument" if spoken else "file",
         )  # fmt: skip

@@ -11,6 +11,7 @@ from eventlog.schemas.base import EventData
 from harnesses.base import Conclusion, HarnessFile, Launch, Needs, Terminal, TrialInput
 from harnesses.definition import definition_digest, describe
 from harnesses.errors import HarnessFileError, LaunchError
+from harnesses.mcp import TRANSPORTS
 from harnesses.protocol import ProtocolInterpreter, solution_launch
 
 SOLUTION = "solve.py"
@@ -22,6 +23,7 @@ class BuiltinHarness:
     needs_solution = False
     records_tools = True
     enforces: frozenset[str] = frozenset()
+    mcp_transports: tuple[str, ...] = TRANSPORTS
     version_argv: list[str] | None = None
     terminal: Terminal = "pipes"
     needs = Needs(programs=(sys.executable,), model=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from harnesses.agent import AgentHarness, Capabilities, Session
 from harnesses.base import Launch
 from harnesses.claude_events import ClaudeInterpreter
 from harnesses.instruction import is_plain_word
-from harnesses.mcp import McpServer
+from harnesses.mcp import config_file
 from harnesses.recipe import InstallRecipe
 
 RECIPE = InstallRecipe(
@@ -26,22 +25,6 @@ MCP_FILE = "claude-mcp.json"
 CONFIG_FOLDER = ".claude"
 
 
-def mcp_file(servers: dict[str, McpServer]) -> bytes:
-    """The file that `--mcp-config` names."""
-    told: dict[str, Any] = {}
-    for name, server in servers.items():
-        if server.url is not None:
-            told[name] = {"type": "http", "url": server.url, "headers": server.headers}
-        else:
-            told[name] = {
-                "type": "stdio",
-                "command": server.command,
-                "args": list(server.args),
-                "env": server.env,
-            }
-    return json.dumps({"mcpServers": told}, indent=2).encode()
-
-
 def session_folder(workspace: str) -> str:
     """Where it keeps the sessions of a folder, relative to HOME: all but letters and digits becomes a dash."""
     return f"{CONFIG_FOLDER}/projects/{re.sub(r'[^A-Za-z0-9]', '-', workspace)}"
@@ -53,7 +36,12 @@ class ClaudeCodeHarness(AgentHarness):
     recipe = RECIPE
     dialects = ("messages",)
     capabilities = Capabilities(
-        turn_limit=True, tools="each", system_prompt=True, mcp=("stdio", "http"), events=True, session=True
+        turn_limit=True,
+        tools="each",
+        system_prompt=True,
+        mcp=("stdio", "http", "sse"),
+        events=True,
+        session=True,
     )
     tool_names: ClassVar = {
         "terminal": ("Bash",),
@@ -99,9 +87,11 @@ class ClaudeCodeHarness(AgentHarness):
                 "CLAUDE_CODE_MAX_RETRIES": "2",
                 # Without it root may not skip permissions.
                 "IS_SANDBOX": "1",
-            },
+            }
+            # Or their tools are in no request until its own tool finds them, by a feature of its maker's endpoint.
+            | ({"ENABLE_TOOL_SEARCH": "false"} if session.mcp else {}),
             stdin=None if spoken else trial.instruction.encode("utf-8", "surrogatepass"),
-            files={MCP_FILE: mcp_file(session.mcp)} if session.mcp else {},
+            files={MCP_FILE: config_file(session.mcp)} if session.mcp else {},
             keep_home=(f"{session_folder(trial.workspace)}/*",),
             prompt="argument" if spoken else "stdin",
         )

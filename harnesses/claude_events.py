@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from eventlog.schemas.base import EventData
@@ -10,6 +11,9 @@ from harnesses.base import Conclusion
 from harnesses.jsonl import JsonlInterpreter, mapping, number, objects, text_of, total
 from harnesses.lines import LineSplitter, parse_object
 from harnesses.protocol import identity
+
+#: What it says when its model's answer was cut at the limit of its length, and again when it had it go on.
+_CUT = re.compile(r"exceeded the \d+ output token maximum")
 
 
 class ClaudeInterpreter(JsonlInterpreter):
@@ -110,6 +114,8 @@ class ClaudeInterpreter(JsonlInterpreter):
             listed = "; ".join(map(text_of, errors)) if isinstance(errors, list) else ""
             self.failure = said or listed or self.complaint or f"it ended as {subtype or 'an error'}"
             self.failure_status = _status(told.get("api_error_status")) or self._status
+            if _CUT.search(self.failure):
+                self.ended_by_model("answer_cut_at_length")
         elif said:
             self.final = said
         return []

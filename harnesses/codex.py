@@ -48,6 +48,8 @@ _FEATURES_OFF = (
     "memories",
 )
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+#: Why a turn fails when its model's answer was cut at the limit of its length.
+_CUT = re.compile(r"\bmax_output_tokens\b")
 
 
 class CodexSettings(AgentSettings, kw_only=True):
@@ -234,6 +236,8 @@ class CodexInterpreter(JsonlInterpreter):
         self.ended = True
         said = text_of(mapping(told.get("error")).get("message"))
         self.failure = said or self.complaint or "its turn failed, it does not say why"
+        if _CUT.search(said):
+            self.ended_by_model("answer_cut_at_length")
         self._read_usage(told)
         return []
 

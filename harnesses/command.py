@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eventlog.schemas.base import EventData
 from eventlog.schemas.conversation import MessageRecorded
-from harnesses import placeholders
+from harnesses import mcp, placeholders
 from harnesses.base import Conclusion, HarnessFile, Launch, Prompt, TrialInput
 from harnesses.described import DescribedHarness
 from harnesses.errors import HarnessFileError, LaunchError
@@ -18,7 +18,9 @@ KEPT_BYTES = 128 * 1024  # of the head and of the tail of a long answer
 
 
 class CommandHarness(DescribedHarness):
-    """Any program that takes an instruction and prints an answer."""
+    """Any program that takes an instruction and prints an answer. It is told of a task's MCP servers by a file."""
+
+    mcp_transports: tuple[str, ...] = mcp.TRANSPORTS
 
     def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         super().__init__(file, folder, environment)
@@ -36,11 +38,16 @@ class CommandHarness(DescribedHarness):
         argv = self.argv(trial) + ([trial.instruction] if self._append else [])
         self._check_arguments(argv)
         instruction = trial.instruction.encode("utf-8", "surrogatepass")
+        files = {INSTRUCTION_FILE: instruction} if self._write else {}
+        own: dict[str, str] = {}
+        if trial.mcp_servers:
+            files[placeholders.MCP_FILE] = mcp.config_file(trial.mcp_servers)
+            own[mcp.CONFIG_VARIABLE] = f"{trial.harness_dir}/{placeholders.MCP_FILE}"
         return Launch(
             argv=argv,
-            env=self.environment(trial),
+            env=own | self.environment(trial),
             stdin=instruction if self.prompt == "stdin" else None,
-            files={INSTRUCTION_FILE: instruction} if self._write else {},
+            files=self.mcp_file(trial.mcp_servers) | files,
             prompt=self.prompt,
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from harnesses import placeholders
+from harnesses import mcp, placeholders
 from harnesses.base import HarnessFile, Needs, Terminal, TrialInput, Upstream
 from harnesses.definition import (
     definition_digest,
@@ -25,6 +25,7 @@ from harnesses.definition import (
 from harnesses.errors import HarnessFileError, LaunchError
 from harnesses.file import below_home, command_words
 from harnesses.logins import secrets_of
+from harnesses.mcp import McpServer
 
 
 class DescribedHarness:
@@ -168,6 +169,12 @@ class DescribedHarness:
         """The command for this trial: own files by absolute path, placeholders filled."""
         known = placeholders.values(self.file, trial)
         return [placeholders.fill(word, known) for word in self._absolute(self.words)]
+
+    def mcp_file(self, servers: Mapping[str, McpServer]) -> dict[str, bytes]:
+        """The file that `{mcp_config}` stands for, where its command or environment has that; by its name."""
+        if placeholders.MCP_CONFIG not in placeholders.names_in([*self.words, *self.file.env.values()]):
+            return {}
+        return {placeholders.MCP_FILE: mcp.config_file(servers)}
 
     def environment(self, trial: TrialInput) -> dict[str, str]:
         """The environment that its file asks for, with values. Raises LaunchError for one that is not set."""

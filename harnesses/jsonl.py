@@ -6,7 +6,7 @@ record of messages and tools goes before this one; the end, the answer and the u
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,11 +19,10 @@ from eventlog.schemas.conversation import (
     ToolCalled,
     ToolReturned,
 )
+from eventlog.schemas.trials import Usage
 from harnesses.base import Conclusion
-from harnesses.failures import reason_of
-from harnesses.lines import is_deeper
-from harnesses.native import NativeInterpreter, Reader
-from harnesses.protocol import DEPTH, as_text
+from harnesses.failures import outcome_of_failure, reason_of
+from harnesses.line_reader import LineReader, Reader
 from harnesses.usage import UsageSum, read_usage
 
 #: So much of the end of stderr may explain why an agent gave up.
@@ -58,20 +57,33 @@ def total(told: dict[str, Any], main: str, *parts: str) -> int | None:
     return None if whole is None else whole + sum(number(told.get(part)) or 0 for part in parts)
 
 
-class JsonlInterpreter(NativeInterpreter):
+class JsonlInterpreter(LineReader):
     """One process of an agent that tells its whole conversation.
 
     Readers of an adapter call `said`, `thought`, `called`, `returned`, `used` and `retried` and give back what these
-    give. Besides what NativeInterpreter has they set `complete` (it came to its end, although it prints no word after
-    which it exits), `turn` (assistant turns so far, 0 where it does not tell them) and `complaint` (the last error
-    that it told and that need not be the end; it is the reason when nothing better follows).
+    give. While reading they set:
+
+    - `final`: the answer; `turn`: assistant turns so far, 0 where it does not tell them
+    - `ended`: it has said that it is done, and only tidies up; `complete`: it came to its end, but prints no word after
+      which it exits
+    - `failure`: why it could not go on, in its own words, with `failure_status`, the HTTP status where it tells one
+    - `complaint`: the last error that it told and that need not be the end; the reason when nothing better follows
+    - `outcome` with `reason`: where it says more than success or failure, as `turn_limit`
     """
 
-    def __init__(self, readers: dict[str, Reader | None]) -> None:
+    def __init__(self, readers: Mapping[str, Reader | None]) -> None:
         super().__init__(readers)
-        self.complete = False
+        self.final: str | None = None
         self.turn = 0
+        self.ended = False
+        self.complete = False
+        self.failure: str | None = None
+        self.failure_status: int | None = None
         self.complaint: str | None = None
+        self.outcome: str | None = None
+        self.reason: str | None = None
+        self.usage: Usage | None = None
+        self._at_models = False
         self._retries = 0
         self._sum = UsageSum()
         self._names: dict[str, str] = {}
@@ -174,50 +186,55 @@ class JsonlInterpreter(NativeInterpreter):
         details = {"number": self._retries}
         return [NoteRecorded(level="warning", code="model_retried", text=reason_of(text), details=details)]
 
+    def ended_by_model(self, flag: str) -> None:
+        """It ended over what its model did: that is its model's work, and scored, whatever its exit code."""
+        self.complete, self.failure, self._at_models = True, None, True
+        self.flag(flag)
+
     def warned(self, code: str, text: str) -> list[EventData]:
         """Something that a reader of the trial should know."""
         return [NoteRecorded(level="warning", code=code, text=text)]
 
-    def shallow(self, value: Any) -> Any:
-        """`value`, as its JSON text where it is nested deeper than every reader of the log can take."""
-        if not is_deeper(value, DEPTH):
-            return value
-        self.flag("deep_nesting")
-        return as_text(value)
-
     # -- what it adds up to --------------------------------------------------------------------
 
     def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
-        """The last line, the answer, and what to make of the whole."""
-        told, conclusion = super().finish(exit_code, exit_signal)
-        events = [*self._settled(told), *self._contradiction(exit_code)]
+        """The last line, newline or not, the answer, and what to make of the whole."""
+        events = self.last_line()
+        outcome, reason = self._judge(exit_code, exit_signal)
+        if exit_code:
+            self.flag("nonzero_exit")
+        events += self._answer()
+        if self.unknown_kinds:
+            text = "events of kinds that this adapter does not know: " + ", ".join(sorted(self.unknown_kinds))
+            details = dict(self.unknown_kinds)
+            events.append(NoteRecorded(level="info", code="unknown_events", text=text, details=details))
+        events += self._contradiction(exit_code)
         if "incomplete_stream" in self.flags and self.usage is not None:
             self.flag("usage_partial")
         for name in self._sum.flags():
             self.flag(name)
-        return events, replace(conclusion, usage=self.usage, flags=self.flags)
+        return events, Conclusion(
+            outcome=outcome, reason=reason, final_text=self.final or None, usage=self.usage,
+            recognised=self.recognised, unrecognised=self.unrecognised, flags=self.flags,
+        )  # fmt: skip
 
-    def _settled(self, told: list[EventData]) -> list[EventData]:
-        """With the message that was held: as the answer, with its reasoning, where it is the answer."""
-        held, self._held = self._held, None
-        events: list[EventData] = []
-        for event in told:
-            answer = isinstance(event, MessageRecorded) and event.final
-            if not answer or held is None:
-                events.append(event)
-            elif held.text.strip() == text_of(self.final).strip():
-                events.append(msgspec.structs.replace(held, final=True))
-                held = None
-            else:
-                events += [held, event]
-                held = None
-        return [held, *events] if held is not None else events
+    def _answer(self) -> list[EventData]:
+        """The message that was held, as the answer with its reasoning where it is the answer, and the answer."""
+        events = self._let_go()
+        if not self.final:
+            if self.recognised:
+                self.flag("no_output")
+            return events
+        held = events[0] if events else None
+        if isinstance(held, MessageRecorded) and held.text.strip() == self.final.strip():
+            return [msgspec.structs.replace(held, final=True)]
+        return [*events, MessageRecorded(role="assistant", text=self.final, final=True)]
 
     def _contradiction(self, exit_code: int | None) -> list[EventData]:
         """A warning where what it told and its exit code disagree: the first counts."""
         if self.failure is not None and exit_code == 0:
             text = "it exited with 0 although it had told that it could not go on"
-        elif self._came_to_its_end() and exit_code:
+        elif self._came_to_its_end() and exit_code and not self._at_models:
             text = f"it exited with {exit_code} although it had told that it was done"
         else:
             return []
@@ -228,21 +245,40 @@ class JsonlInterpreter(NativeInterpreter):
         return self.failure is None and self.outcome is None and (self.ended or self.complete)
 
     def _judge(self, exit_code: int | None, exit_signal: int | None) -> tuple[str | None, str | None]:
+        """Outcome and reason: from its own events first, from how the process ended where they say nothing."""
         if self._came_to_its_end():
             return None, None
-        if self.outcome is None and self.failure is None:
-            if self.complaint is not None and (exit_code or exit_signal is not None):
-                self.failure = self.complaint
-            elif self.recognised and exit_code == 0:
-                # It ended by itself: whatever is missing of its words, its work is there to be scored.
-                self.flag("incomplete_stream")
-                return None, None
+        if self.outcome is None and self.failure is None and (exit_code or exit_signal is not None):
+            self.failure = self.complaint
         if self.failure is not None:
             self.final = None  # what it said before it gave up is no answer
-        outcome, reason = super()._judge(exit_code, exit_signal)
-        if self.failure is None and outcome == "harness_error" and (last := self._last_words()):
+        if self.outcome is not None:
+            return self.outcome, self.reason
+        if self.failure is not None:
+            return outcome_of_failure(self.failure, self.failure_status), reason_of(self.failure)
+        outcome, reason = self._unexplained(exit_code, exit_signal)
+        if outcome == "harness_error" and (last := self._last_words()):
             reason = reason_of(f"{reason}: {last}")
         return outcome, reason
+
+    def _unexplained(self, exit_code: int | None, exit_signal: int | None) -> tuple[str | None, str | None]:
+        """What to make of how the process ended, where its events do not say how it went."""
+        if self.recognised:
+            self.flag("incomplete_stream")
+            before = "before it said that it was done"
+        else:
+            self.flag("adapter_mismatch" if self.unrecognised else "no_output")
+            before = "before any event"
+        if exit_signal is not None:
+            return "harness_error", f"it was ended by signal {exit_signal} {before}"
+        if exit_code:
+            return "harness_error", f"it exited with {exit_code} {before}"
+        if self.recognised:
+            # It ended by itself: whatever is missing of its words, its work is there to be scored.
+            return None, None
+        if self.unrecognised:
+            return "unknown", f"none of its {self.unrecognised} lines is an event that this adapter knows"
+        return ("unknown", "it printed nothing") if exit_code is not None else (None, None)
 
     def _last_words(self) -> str:
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()

@@ -108,8 +108,8 @@ def _server(server: McpServer) -> dict[str, Any]:
 
 
 class OpencodeHarness(AgentHarness):
-    """OpenCode, told where its model is by `opencode.json` in its HOME. It has no limit of its own and goes on after a
-    cut stream without end: the gateway has to stop it."""
+    """OpenCode, told where its model is by `opencode.json` in its HOME. It has no limit of its own, and after an answer
+    that is none it asks again without end: the gateway has to stop it."""
 
     recipe = RECIPE
     dialects = ("chat", "responses", "messages")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from eventlog.schemas.base import EventData
+from harnesses import mcp
 from harnesses.agent import AgentHarness, AgentSettings, Capabilities, Session
-from harnesses.base import Dialect, GatewayAddress, Launch
+from harnesses.base import Dialect, GatewayAddress, Launch, TrialInput
 from harnesses.instruction import is_plain_word
 from harnesses.jsonl import JsonlInterpreter, mapping, number, objects, text_of, total
 from harnesses.protocol import identity
@@ -24,7 +26,9 @@ RECIPE = InstallRecipe(
 )
 #: What the gateway is called in its configuration.
 PROVIDER = "hemra"
-MODELS_FILE = ".pi/agent/models.json"
+MODELS_FILE, MCP_FILE = ".pi/agent/models.json", ".pi/agent/mcp.json"
+#: How the tools of all MCP servers begin, in its names and in those that tasks use.
+_ANY_SERVER = "mcp__"
 _API: dict[Dialect, str] = {
     "chat": "openai-completions",
     "responses": "openai-responses",
@@ -58,12 +62,30 @@ def models_file(gateway: GatewayAddress, model: str, settings: PiSettings) -> by
     return json.dumps({"providers": {PROVIDER: provider}}, indent=2).encode()
 
 
+def mcp_file(servers: Mapping[str, mcp.McpServer]) -> bytes:
+    """`~/.pi/agent/mcp.json`. Their tools are `direct`: in its requests from the first one on, which waits for the
+    servers; else they are behind a search of its own."""
+    told = mcp.told(servers)
+    for server in told.values():
+        server["exposure"] = "direct"
+        for field in ("env", "headers"):
+            if field in server:
+                server[field] = {name: _literal(value) for name, value in server[field].items()}
+    return json.dumps({"mcpServers": told}, indent=2).encode()
+
+
+def _literal(value: str) -> str:
+    """A value that it takes as it is: it would fill in variables, and run what begins with an exclamation mark."""
+    escaped = value.replace("$", "$$")
+    return f"${escaped}" if escaped.startswith("!") else escaped
+
+
 class PiHarness(AgentHarness):
     """Pi, told where its model is by `models.json` in its HOME."""
 
     recipe = RECIPE
     dialects = ("chat", "responses", "messages")
-    capabilities = Capabilities(tools="each", system_prompt=True, events=True)
+    capabilities = Capabilities(tools="each", system_prompt=True, mcp=("stdio", "http"), events=True)
     tool_names: ClassVar = {
         "terminal": ("bash",),
         "read_file": ("read",),
@@ -85,9 +107,7 @@ class PiHarness(AgentHarness):
             f"{PROVIDER}/{session.model}",
             "--no-session",
         ]
-        tools = self.native_tools(session.trial)
-        if tools is not None:
-            argv += ["--tools", ",".join(tools)] if tools else ["--no-tools"]
+        argv += self._tools(session.trial, servers=bool(session.mcp))
         if self.settings.system_prompt:
             argv += ["--append-system-prompt", self.settings.system_prompt]
         instruction = session.trial.instruction
@@ -96,9 +116,23 @@ class PiHarness(AgentHarness):
         return Launch(
             argv=[*argv, instruction] if spoken else argv,
             stdin=None if spoken else instruction.encode("utf-8", "surrogatepass"),
-            home_files={MODELS_FILE: models_file(session.gateway, session.model, self.settings)},
+            home_files={MODELS_FILE: models_file(session.gateway, session.model, self.settings)}
+            | ({MCP_FILE: mcp_file(session.mcp)} if session.mcp else {}),
             prompt="argument" if spoken else "stdin",
         )
+
+    def _tools(self, trial: TrialInput, *, servers: bool) -> list[str]:
+        """Its options for what a task leaves it. Of the tools of MCP servers, which it names as tasks do, those that
+        the task allows, or all but the forbidden ones where it has no list of allowed ones."""
+        tools = self.native_tools(trial)
+        if tools is None:
+            return []
+        if servers:
+            named = [name for name in trial.allowed_tools if name.startswith(_ANY_SERVER)]
+            tools += named if trial.allowed_tools else [f"{_ANY_SERVER}*"]
+        forbidden = [name for name in trial.forbidden_tools if name.startswith(_ANY_SERVER)]
+        options = ["--tools", ",".join(tools)] if tools else ["--no-tools"]
+        return [*options, *(["--exclude-tools", ",".join(forbidden)] if forbidden else [])]
 
     def interpreter(self) -> PiInterpreter:
         """A new reader for one process."""
@@ -114,7 +148,9 @@ class PiInterpreter(JsonlInterpreter):
     def __init__(self) -> None:
         nothing = dict.fromkeys(
             ("session", "agent_start", "turn_start", "turn_end", "message_start", "message_update",
-             "tool_execution_update", "queue_update", "compaction_start", "compaction_end")
+             "tool_execution_update", "bash_execution_update", "queue_update", "entry_appended",
+             "session_info_changed", "thinking_level_changed", "compaction_start", "compaction_end",
+             "summarization_retry_attempt_start", "summarization_retry_finished")
         )  # fmt: skip
         super().__init__(
             nothing
@@ -123,6 +159,7 @@ class PiInterpreter(JsonlInterpreter):
                 "tool_execution_start": self._read_call,
                 "tool_execution_end": self._read_result,
                 "auto_retry_start": self._read_retry,
+                "summarization_retry_scheduled": self._read_retry,
                 "auto_retry_end": self._read_retry_end,
                 "agent_end": self._read_end,
                 "agent_settled": self._read_settled,

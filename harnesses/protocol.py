@@ -23,19 +23,17 @@ from eventlog.schemas.conversation import (
     ToolCalled,
     ToolReturned,
 )
+from harnesses import mcp
 from harnesses.base import Conclusion, Launch, TrialInput
 from harnesses.described import DescribedHarness
-from harnesses.lines import Line, LineSplitter, is_deeper, parse_object
+from harnesses.line_reader import DEPTH, LineReader, Reader, as_text
 from harnesses.usage import UsageSum, read_usage
 
 PROTOCOL = "hemra/1"
 SDK = "hemra_protocol.py"
 #: What reference solutions and checks of tasks get besides.
 TOOLS = "hemra_tools.py"
-KEPT_LINES = 1000  # not understood lines that become events; all of them are in the recorded output
-KEPT_BYTES = 1024 * 1024
 REASON_CHARS = 500  # of an error's text in the trial's reason; the note has all of it
-DEPTH = 64  # deeper values are recorded as their JSON text, which every reader of the log can take
 #: What an `error` line says by its `kind`: the outcome of a trial that has no `final`.
 ERRORS = {
     "auth": "auth_error",
@@ -71,6 +69,7 @@ def task_object(
         "forbidden_tools": trial.forbidden_tools,
         "model": model,
         "settings": settings or {},
+        "mcp_servers": mcp.told(trial.mcp_servers),
     }
     if trial.solution_dir is not None:
         told["solution_dir"] = trial.solution_dir
@@ -99,34 +98,27 @@ class ProtocolHarness(DescribedHarness):
     """A program that speaks the harness protocol."""
 
     records_tools = True
+    mcp_transports: tuple[str, ...] = mcp.TRANSPORTS
 
     def launch(self, trial: TrialInput) -> Launch:
         """Its command with the task on stdin. Raises LaunchError."""
         task = task_object(trial, model=self.file.model, settings=self.file.settings)
-        return protocol_launch(self.argv(trial), self.environment(trial), task, trial.harness_dir)
+        launch = protocol_launch(self.argv(trial), self.environment(trial), task, trial.harness_dir)
+        launch.files.update(self.mcp_file(trial.mcp_servers))
+        return launch
 
     def interpreter(self) -> ProtocolInterpreter:
         """A new reader for one process."""
         return ProtocolInterpreter()
 
 
-class ProtocolInterpreter:
+class ProtocolInterpreter(LineReader):
     """Reads the lines of one protocol program."""
 
+    KEPT_LINES, KEPT_BYTES = 1000, 1024 * 1024
+
     def __init__(self) -> None:
-        self._lines = LineSplitter()
-        self._tools: dict[str, str] = {}
-        self._usage = UsageSum()
-        self._error: tuple[str, str] | None = None
-        self._final: str | None = None
-        self._last_message: str | None = None
-        self._hello = False
-        self._number = 0
-        self._recognised = 0
-        self._unrecognised = 0
-        self._flags: list[str] = []
-        self.ended = False
-        self._readers: dict[str, Callable[[dict[str, Any]], EventData | None]] = {
+        readers = {
             "hello": self._read_hello,
             "message": self._read_message,
             "tool_call": self._read_call,
@@ -136,91 +128,69 @@ class ProtocolInterpreter:
             "error": self._read_error,
             "final": self._read_final,
         }
+        super().__init__({kind: self._one(reader) for kind, reader in readers.items()})
+        self._tools: dict[str, str] = {}
+        self._usage = UsageSum()
+        self._error: tuple[str, str] | None = None
+        self._final: str | None = None
+        self._last_message: str | None = None
+        self._hello = False
+        self.ended = False
 
-    def feed(self, stream: str, chunk: bytes) -> list[EventData]:
-        """The events of the lines that this chunk completes; stderr is free text and gives none."""
-        if stream != "stdout":
-            return []
-        return [event for line in self._lines.feed(chunk) for event in self._read(line)]
+    def _one(self, reader: Callable[[dict[str, Any]], EventData | None]) -> Reader:
+        """The reader of a kind: it is given no value that is nested too deeply, and every line is one event."""
+
+        def read(told: dict[str, Any]) -> list[EventData] | None:
+            event = reader({key: self.shallow(value, DEPTH - 1) for key, value in told.items()})
+            return None if event is None else [event]
+
+        return read
 
     def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
         """The last line, newline or not, and what to make of the whole."""
-        rest = self._lines.rest()
-        events = self._read(rest) if rest is not None else []
+        events = self.last_line()
         outcome, reason = self._judge(exit_code, exit_signal)
         if exit_code:
-            self._flag("nonzero_exit")
+            self.flag("nonzero_exit")
         text = self._final or self._last_message
         if self.ended and not text:
-            self._flag("no_output")
+            self.flag("no_output")
         for name in self._usage.flags():
-            self._flag(name)
+            self.flag(name)
         return events, Conclusion(
             outcome=outcome,
             reason=reason,
             final_text=text or None,
             usage=self._usage.total,
-            recognised=self._recognised,
-            unrecognised=self._unrecognised,
-            flags=self._flags,
+            recognised=self.recognised,
+            unrecognised=self.unrecognised,
+            flags=self.flags,
         )
 
     def _judge(self, exit_code: int | None, exit_signal: int | None) -> tuple[str | None, str | None]:
         if not self._hello:
-            self._flag("no_hello")
+            self.flag("no_hello")
         if self.ended:
             return None, None
-        self._flag("incomplete_stream")
+        self.flag("incomplete_stream")
         if self._error is not None:
             return self._error
         if exit_signal is not None:
             return "harness_error", f"it was ended by signal {exit_signal} before its final line"
         if exit_code:
             return "harness_error", f"it exited with {exit_code} before its final line"
-        if self._recognised:
+        if self.recognised:
             return None, None
-        if self._unrecognised:
-            self._flag("adapter_mismatch")
-            return "unknown", f"none of its {self._unrecognised} lines is of the protocol {PROTOCOL}"
-        self._flag("no_output")
+        if self.unrecognised:
+            self.flag("adapter_mismatch")
+            return "unknown", f"none of its {self.unrecognised} lines is of the protocol {PROTOCOL}"
+        self.flag("no_output")
         return "unknown", "it printed nothing"
-
-    def _flag(self, name: str) -> None:
-        if name not in self._flags:
-            self._flags.append(name)
-
-    def _read(self, line: Line) -> list[EventData]:
-        self._number += 1
-        if not line.content.strip():
-            return []
-        if line.too_long:
-            self._flag("line_too_long")
-        told = parse_object(line)
-        kind = told.get("type") if told is not None else None
-        reader = self._readers.get(kind) if isinstance(kind, str) else None
-        event = reader(self._shallow(told)) if reader is not None and told is not None else None
-        if event is not None:
-            self._recognised += 1
-            return [event]
-        self._unrecognised += 1
-        self._flag("unknown_lines")
-        return [self._kept(line)] if self._unrecognised <= KEPT_LINES else []
-
-    def _kept(self, line: Line) -> NoteRecorded:
-        text = line.text if line.size <= KEPT_BYTES else line.content[:KEPT_BYTES].decode("utf-8", "ignore")
-        details = {"line": self._number, "bytes": line.size, "whole": line.whole and line.size <= KEPT_BYTES}
-        return NoteRecorded(level="info", code="harness_raw", text=text, details=details)
-
-    def _shallow(self, told: dict[str, Any]) -> dict[str, Any]:
-        if not is_deeper(told, DEPTH):
-            return told
-        self._flag("deep_nesting")
-        return {key: as_text(value) if is_deeper(value, DEPTH - 1) else value for key, value in told.items()}
 
     def _read_hello(self, told: dict[str, Any]) -> EventData:
         self._hello = True
         if told.get("protocol") != PROTOCOL:
-            self._flag("other_protocol")
+            self.flag("other_protocol")
         words = [str(told[key]) for key in ("name", "version") if told.get(key) is not None]
         details = {key: value for key, value in told.items() if key != "type"}
         return NoteRecorded(level="info", code="harness_hello", text=" ".join(words), details=details)
@@ -257,7 +227,7 @@ class ProtocolInterpreter:
     def _read_usage(self, told: dict[str, Any]) -> EventData | None:
         usage, sound = read_usage(told)
         if not sound:
-            self._flag("bad_usage")
+            self.flag("bad_usage")
         if usage is not None or not sound:
             self._usage.add(usage)
         if usage is None:
@@ -285,7 +255,7 @@ class ProtocolInterpreter:
     def _read_final(self, told: dict[str, Any]) -> EventData | None:
         text = told.get("text")
         if self.ended:
-            self._flag("several_finals")
+            self.flag("several_finals")
         self.ended = True
         self._final = text if isinstance(text, str) else "" if text is None else as_text(text)
         return MessageRecorded(role="assistant", text=self._final, final=True)
@@ -296,11 +266,3 @@ def identity(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value) or None
-
-
-def as_text(value: Any) -> str:
-    """The JSON text of a value."""
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (RecursionError, ValueError):
-        return "(nested too deeply to be recorded; the line is in the artifact stdout)"

@@ -26,7 +26,8 @@ class InstallRecipe:
     - `packages`: exact pins as the installer takes them, the agent first
     - `program`: its program, relative to the place (`bin/hermes`, `node_modules/.bin/pi`)
     - `python`, `node`: the versions that it runs on, as the installers write ranges; `node` null = none is needed
-    - `version_argv`: the command that prints its version, the first word relative to the place
+    - `version_argv`: the command that prints its version, the first word relative to the place; or `node` with
+      arguments, in which `{place}` stands for it, for a program that does not say its version
     - `extra`: what this installer needs beside it, as JSON
     """
 
@@ -43,13 +44,21 @@ class InstallRecipe:
     def argv(self, place: Path) -> list[str]:
         """The words that start the program installed at `place`: through a Node of its own where it has one."""
         program = str(place / self.program)
-        own_node = place / "node_modules" / ".bin" / "node"
-        return [str(own_node), program] if self.node and own_node.exists() else [program]
+        own_node = self.own_node(place)
+        return [str(own_node), program] if own_node is not None else [program]
+
+    def own_node(self, place: Path) -> Path | None:
+        """The Node that was installed with the program; None where it runs on the machine's, or on none."""
+        found = place / "node_modules" / ".bin" / "node"
+        return found if self.node and found.exists() else None
 
     def asks_version(self, place: Path) -> list[str]:
         """The command that prints the version of what is installed at `place`."""
         if self.version_argv[0] == self.program:
             return [*self.argv(place), *self.version_argv[1:]]
+        if self.version_argv[0] == "node":
+            words = [word.replace("{place}", str(place)) for word in self.version_argv[1:]]
+            return [str(self.own_node(place) or "node"), *words]
         return [str(place / self.version_argv[0]), *self.version_argv[1:]]
 
 

@@ -11,6 +11,14 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from harnesses.acp import (
+    AcpHarness,
+    ClaudeAcpHarness,
+    CodexAcpHarness,
+    HermesAcpHarness,
+    OpencodeAcpHarness,
+    PiAcpHarness,
+)
 from harnesses.aider import AiderHarness
 from harnesses.base import Harness, HarnessFile
 from harnesses.builtin import NopHarness, OracleHarness
@@ -42,6 +50,12 @@ KINDS: dict[str, Make] = {
     "mini-swe-agent": MiniSweHarness,
     "opencode": OpencodeHarness,
     "aider": AiderHarness,
+    "acp": AcpHarness,
+    "hermes-acp": HermesAcpHarness,
+    "claude-agent-acp": ClaudeAcpHarness,
+    "codex-acp": CodexAcpHarness,
+    "pi-acp": PiAcpHarness,
+    "opencode-acp": OpencodeAcpHarness,
 }
 #: Harnesses that need no file, with what they are for.
 BUILTIN = {

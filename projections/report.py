@@ -242,7 +242,9 @@ def _grid(cells: list[Row], trials: list[Row]) -> list[Row]:
 def _reason(trial: Row) -> Row:
     """Why a trial has no counted score: what it ended with, or what the scorer said of its own failure."""
     keys = ("trial", "harness", "task", "attempt", "result", "outcome", "score_status", "score")
-    return {**{k: trial[k] for k in keys}, "reason": trial["reason"] or trial["score_reason"]}
+    ended, scorers = trial["reason"], trial["score_reason"]
+    reason = (scorers or ended) if trial["result"] == "verifier_error" else (ended or scorers)
+    return {**{k: trial[k] for k in keys}, "reason": reason}
 
 
 def _fired(trial: Row) -> Row:

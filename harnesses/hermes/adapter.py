@@ -170,15 +170,18 @@ class HermesHarness(AgentHarness):
         ]
 
     def _through_launcher(
-        self, launch: Launch, trial: TrialInput, arguments: list[str], options: Mapping[str, object]
-    ) -> Launch:
+        self, launch: Launch, trial: TrialInput, arguments: list[str], options: Mapping[str, object],
+        toolset: str = EXACT,
+    ) -> Launch:  # fmt: skip
         assert self.started is not None
         own = files("harnesses.hermes.inside")
         put = {
             f"hermes/{name}": own.joinpath(name).read_bytes()
             for name in ("launcher.py", "panes.py", "hand.py")
         }
-        put[OPTIONS] = json.dumps({**options, "harness_dir": trial.harness_dir}).encode("ascii")
+        put[OPTIONS] = json.dumps({**options, "toolset": toolset, "harness_dir": trial.harness_dir}).encode(
+            "ascii"
+        )
         if options["prompt"] is not None:
             put[PROMPT] = trial.instruction.encode("utf-8", "surrogatepass")
         python = [*self.started.python, "-P", f"{trial.harness_dir}/{LAUNCHER}"]

@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -20,6 +22,8 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnesses.sdk.hemra_protocol import Trial
 
 
@@ -88,6 +92,83 @@ def web_extract(trial: Trial, url: str, ok: bool = True) -> str:
         page: str = response.read().decode("utf-8")
     trial.result(call, ok, {"results": [{"url": url, "content": page}]})
     return page
+
+
+def mcp(trial: Trial, server: str, tool: str, arguments: dict[str, Any]) -> str:
+    """One call of a tool of an MCP server that the task brings, recorded as `mcp__SERVER__TOOL`. Returns its text.
+
+    The server is started, or reached, for this call alone. Raises KeyError where the task brings no such server and
+    RuntimeError where it answers with an error of the protocol.
+    """
+    given = trial.task["mcp_servers"][server]
+    call = trial.call(f"mcp__{server}__{tool}", arguments)
+    ask = _by_url if "url" in given else _by_command
+    (answer,) = ask(given, trial, [("tools/call", {"name": tool, "arguments": arguments})])
+    text = "\n".join(part["text"] for part in answer["content"] if part["type"] == "text")
+    trial.result(call, not answer.get("isError"), text)
+    return text
+
+
+_HELLO = {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hemra_tools", "version": "1"},
+}  # fmt: skip
+
+
+def _by_command(given: dict[str, Any], trial: Trial, asked: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Results of requests to a server over its stdin and stdout, after the greeting."""
+    process = subprocess.Popen(
+        [given["command"], *given["args"]], cwd=trial.workspace, env=os.environ | given["env"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process, process.stdin as to, process.stdout as back:
+
+        def post(message: dict[str, Any]) -> Any:
+            to.write(json.dumps(message).encode() + b"\n")
+            to.flush()
+            while "id" in message:
+                said = json.loads(back.readline() or b'{"error": "it ended", "id": null}')
+                if said.get("id") in (message["id"], None):
+                    return said
+            return None
+
+        return _conversed(post, asked)
+
+
+def _by_url(given: dict[str, Any], trial: Trial, asked: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """The same over streamable HTTP."""
+    session: dict[str, str] = {}
+
+    def post(message: dict[str, Any]) -> Any:
+        kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers = kinds | given["headers"] | session
+        request = urllib.request.Request(given["url"], json.dumps(message).encode(), headers)
+        with urllib.request.urlopen(request, timeout=20) as response:
+            if "Mcp-Session-Id" in response.headers:
+                session["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
+            lines = response.read().decode("utf-8").splitlines()
+        told = [line.removeprefix("data:") for line in lines if line.startswith(("data:", "{"))]
+        answers = [json.loads(line) for line in told]
+        return next((each for each in answers if each.get("id") == message.get("id")), None)
+
+    return _conversed(post, asked)
+
+
+def _conversed(post: Callable[[dict[str, Any]], Any], asked: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Greets the server and asks. Raises RuntimeError for an answer that is an error or none."""
+    numbers = itertools.count(1)
+
+    def request(method: str, params: Any) -> dict[str, Any]:
+        said = post({"jsonrpc": "2.0", "id": next(numbers), "method": method, "params": params})
+        if not isinstance(said, dict) or "result" not in said:
+            raise RuntimeError(f"MCP server: {method}: {said}")
+        result: dict[str, Any] = said["result"]
+        return result
+
+    request("initialize", _HELLO)
+    post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    return [request(method, params) for method, params in asked]
 
 
 class Todo:

@@ -15,13 +15,13 @@ def print_kinds(kinds: Sequence[dict[str, Any]]) -> None:
     """A line for each kind, and one below the table for whatever is wrong with an installation."""
     print_table(
         [
-            Column("kind", least=14),
+            Column("kind", least=16),
             Column("dialects", drop=3),
             Column("tools", drop=2),
             Column("turn limit", drop=4),
             Column("mcp", drop=5),
             Column("version"),
-            Column("installed", least=10),
+            Column("installed", least=17),
         ],
         [_row(kind) for kind in kinds],
     )

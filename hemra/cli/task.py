@@ -15,7 +15,7 @@ from hemra.cli.task_making import new, prepare, schema
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:
-    from hemra.datasets.model import Task
+    from hemra.datasets.model import Task, TaskMcpServer
 
 
 @click.group(cls=Group)
@@ -68,6 +68,11 @@ def _row(task: Task) -> dict[str, Any]:
     return {"task": task.id, "digest": task.digest, "scorer_digest": task.scorer_digest, **facts}
 
 
+def _server(named: tuple[str, TaskMcpServer]) -> str:
+    name, server = named
+    return f"{name} ({server.over}: {server.url or ' '.join(server.words)})"
+
+
 @task.command(examples=[("hemra task show t01_echo", "instruction, limits and files of one task")])
 @click.argument("task_id", metavar="TASK")
 @dataset_option
@@ -90,6 +95,7 @@ def show(task_id: str, dataset: str, as_json: bool) -> None:
             ("digest", found.digest),
             ("limits", ", ".join(f"{k} {v}" for k, v in limits.items()) or None),
             ("tools", ", ".join(found.spec.allowed_tools) or None),
+            ("MCP servers", ", ".join(map(_server, found.spec.mcp_servers.items())) or None),
             ("folder", found.path),
             ("files", ", ".join(found.files)),
         ]

@@ -57,10 +57,9 @@ def _empty(column: str, calls: list[Row]) -> bool:
 def _facts(trial: Row, run: str, calls: list[Row]) -> list[tuple[str, Any]]:
     from hemra.reports.numbers import UNKNOWN, count, duration, money
 
-    scored = "" if trial["scored"] else " (does not count)"
-    score = None if trial["score_status"] is None else f"{trial['score_status']} {trial['score']:g}{scored}"
-    if trial["score_status"] is not None and trial["score"] is None:
-        score = f"{trial['score_status']}{scored}"
+    points = "" if trial["score"] is None else f" {trial['score']:g}"
+    counts = "" if trial["scored"] else " (does not count)"
+    score = None if trial["score_status"] is None else f"{trial['score_status']}{points}{counts}"
     cached = "" if trial["cache_read_tokens"] is None else f" ({count(trial['cache_read_tokens'])} cached)"
     reasoned = "" if trial["reasoning_tokens"] is None else f" ({count(trial['reasoning_tokens'])} reasoning)"
     cost = money(trial["cost_usd"], bool(trial["cost_partial"]))

@@ -62,9 +62,10 @@ def _by_path(lines: list[str]) -> dict[str, str]:
 
 
 def size_of(place: Path) -> tuple[int, int]:
-    """(number of files, bytes), bytecode and all."""
-    sizes = [os.lstat(Path(folder, name)).st_size for folder, _, names in os.walk(place) for name in names]
-    return len(sizes), sum(sizes)
+    """(number of files, bytes), bytecode and all; a file with several names counts once."""
+    found = [os.lstat(Path(folder, name)) for folder, _, names in os.walk(place) for name in names]
+    sizes = {(each.st_dev, each.st_ino): each.st_size for each in found}
+    return len(sizes), sum(sizes.values())
 
 
 def _files(place: Path) -> Iterator[tuple[str, Path]]:

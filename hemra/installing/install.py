@@ -151,14 +151,10 @@ def _asked(recipe: InstallRecipe, options: Options) -> dict[str, Any]:
 def _tried(recipe: InstallRecipe, build: Path) -> str:
     """What the program answers when it is asked for its version. Raises InstallError when that is another one."""
     from hemra.engine.version import ask_version
-    from hemra.sandboxes.scratch import private_folder
 
-    argv = recipe.asks_version(build)
-    with private_folder("install") as home:
-        answer = ask_version(["env", f"HOME={home}", *argv], seconds=_VERSION_SECONDS)
+    answer = ask_version(recipe.asks_version(build), seconds=_VERSION_SECONDS)
     if answer.version is None:
-        problem = (answer.problem or "").replace(f"env HOME={home} ", "")
-        raise InstallError(f"what was installed does not start: {problem}")
+        raise InstallError(f"what was installed does not start: {answer.problem}")
     told, wanted = version_of(answer.version.replace(recipe.name, "")), version_of(recipe.version)
     if wanted is not None and (told is None or told[: len(wanted)] != wanted):
         raise InstallError(f"what was installed says that it is {answer.version!r}, not {recipe.version}")

@@ -41,7 +41,8 @@ def read_process(pid: int) -> ProcessUse | None:
     return ProcessUse(
         pid=pid,
         parent=int(fields[1]),
-        zombie=fields[0] in (b"Z", b"X"),
+        # One whose first thread has ended lives as long as another of its threads.
+        zombie=fields[0] in (b"Z", b"X") and int(fields[17]) < 2,
         rss_bytes=int(fields[21]) * PAGE_BYTES,
         cpu_ns=(int(fields[11]) + int(fields[12])) * TICK_NS,
         children_cpu_ns=(int(fields[13]) + int(fields[14])) * TICK_NS,

@@ -223,6 +223,7 @@ def test_trials_without_a_score_are_exit_code_3(hemra: Command, tmp_path: Path) 
     run = hemra.run("--dataset", tmp_path / "tasks", "--harness", "nop", code=3)
     trial = hemra.json("show", run)["trials"][0]
     assert (trial["score_status"], trial["reward"]) == ("VERIFIER_ERROR", None)
+    assert "VERIFIER_ERROR" in hemra("show", f"{run}/{trial['trial']}").stdout
     # A gate is missed by a score that is too low, not by one that is unknown.
     hemra.run("--dataset", tmp_path / "tasks", "--harness", "nop", "--fail-under", "0.5", code=3)
 

@@ -7,21 +7,28 @@ name where it is not installed (`hemra harness install NAME`).
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from eventlog.reader import read
+from eventlog.store import Store
 from harnesses.agent import AgentHarness
 from harnesses.recipe import installed
 from harnesses.registry import KINDS
-from hemra.installing.record import read
+from hemra.installing.record import read as manifest_of
 from tests.e2e.conftest import Command
+from tests.hemra.test_attach import Person
 from tools.harness_faults.search import holding
-from tools.model_server.script import load
+from tools.harness_faults.trial import dataset
+from tools.model_server.script import load, parse
 from tools.model_server.server import ModelServer, running
 
 #: The key of the endpoint: it is nobody's, and may be found nowhere all the same.
@@ -71,7 +78,7 @@ def needed(kind: str, dialect: str = "") -> None:
     recipe = maker.recipe
     if installed(recipe.name, recipe.version) is None:
         pytest.skip(f"needs {recipe.name} {recipe.version}, which is not installed")
-    manifest = read(recipe.name, recipe.version)
+    manifest = manifest_of(recipe.name, recipe.version)
     if manifest is not None and dialect == "messages" and manifest.conflicts:
         pytest.skip(f"needs {recipe.name} {recipe.version} with the packages that it pins")
 
@@ -79,8 +86,6 @@ def needed(kind: str, dialect: str = "") -> None:
 @pytest.fixture
 def endpoint(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModelServer]:
     """A scripted server with the script that the test names, which takes only our key."""
-    import msgspec
-
     script = msgspec.structs.replace(load(request.param), accept_key=KEY)
     with running(script) as server:
         yield server
@@ -90,9 +95,8 @@ solver = pytest.mark.parametrize("endpoint", ["solver"], indirect=True)
 saboteur = pytest.mark.parametrize("endpoint", ["saboteur"], indirect=True)
 
 
-def run_suite(hemra: Command, agent: Agent, server: ModelServer) -> list[dict[str, Any]]:
-    """The trials of a run of the suite `smoke`, as the report has them."""
-    folder = hemra.cwd.parent
+def harness_file(folder: Path, agent: Agent, server: ModelServer, **more: Any) -> Path:
+    """The file of an agent at this server, and beside it that of the key; `more` are fields of it."""
     key = folder / "key"
     key.write_text(KEY, encoding="utf-8")
     key.chmod(0o600)
@@ -103,16 +107,33 @@ def run_suite(hemra: Command, agent: Agent, server: ModelServer) -> list[dict[st
         "kind": agent.kind,
         "model": "test-model",
         "upstream": {"base_url": base, "dialect": agent.dialect, "key": {"file": str(key)}},
+        **more,
     }
     file.write_text(json.dumps(content), encoding="utf-8")
-    started = hemra.start(
-        "run", "--dataset", "smoke", "--harness", file, "--sandbox", "bwrap", "--network", "gateway", "-j", "2", *LIMITS
+    return file
+
+
+def run_on(
+    dataset: str | Path, hemra: Command, agent: Agent, server: ModelServer, **more: Any
+) -> subprocess.Popen[str]:
+    """A run that was started; `more` are fields of the harness file."""
+    file = harness_file(hemra.cwd.parent, agent, server, **more)
+    return hemra.start(
+        "run", "--dataset", dataset, "--harness", file, "--sandbox", "bwrap", "--network", "gateway", "-j", "2", *LIMITS
     )  # fmt: skip
+
+
+def ended(started: subprocess.Popen[str]) -> str:
+    """The id of the run, once it is over."""
     stdout, stderr = started.communicate(timeout=900)
     assert started.returncode == 0, stderr
-    run = stdout.splitlines()[-1]
-    shown = hemra.json("show", run)
-    trials: list[dict[str, Any]] = shown["trials"]
+    return stdout.splitlines()[-1]
+
+
+def run_suite(hemra: Command, agent: Agent, server: ModelServer, **more: Any) -> list[dict[str, Any]]:
+    """The trials of a run of the suite `smoke`, as the report has them; `more` are fields of the harness file."""
+    run = ended(run_on("smoke", hemra, agent, server, **more))
+    trials: list[dict[str, Any]] = hemra.json("show", run)["trials"]
     assert len(trials) == 8
     return trials
 
@@ -132,6 +153,13 @@ def totals(server: ModelServer) -> dict[str, Any]:
     return served
 
 
+def assert_usage(trials: list[dict[str, Any]], server: ModelServer) -> None:
+    """What was recorded is what was served, to the token."""
+    served = totals(server)["told"]
+    assert sum(trial["input_tokens"] for trial in trials) == served["input_tokens"]
+    assert sum(trial["output_tokens"] for trial in trials) == served["output_tokens"]
+
+
 @every_agent
 @solver
 def test_an_agent_passes_what_its_tools_allow(agent: Agent, endpoint: ModelServer, hemra: Command) -> None:
@@ -145,9 +173,7 @@ def test_an_agent_passes_what_its_tools_allow(agent: Agent, endpoint: ModelServe
     assert not any(
         {"leftover_processes", "adapter_mismatch", "usage_disagrees"} & set(t["flags"]) for t in trials
     )
-    served = totals(endpoint)["told"]
-    assert sum(trial["input_tokens"] for trial in trials) == served["input_tokens"]
-    assert sum(trial["output_tokens"] for trial in trials) == served["output_tokens"]
+    assert_usage(trials, endpoint)
     assert list(holding(hemra.store, KEY)) == []
 
 
@@ -168,4 +194,69 @@ def test_aider_is_recorded_although_it_has_no_tools(endpoint: ModelServer, hemra
     needed("aider")
     trials = run_suite(hemra, Agent("aider", "chat"), endpoint)
     assert {trial["outcome"] for trial in trials} == {"completed"}, told(trials)
-    assert all(trial["input_tokens"] for trial in trials)
+    assert_usage(trials, endpoint)
+
+
+@pytest.mark.parametrize("endpoint", ["edit"], indirect=True)
+def test_aider_makes_files_by_its_answer(endpoint: ModelServer, hemra: Command) -> None:
+    """It has no other way to work: started or set up wrongly, it would only talk."""
+    needed("aider")
+    run = ended(run_on(dataset(hemra.cwd.parent), hemra, Agent("aider", "chat"), endpoint))
+    (trial,) = hemra.json("show", run)["trials"]
+    assert (trial["outcome"], trial["reward"], trial["flags"]) == ("completed", 1.0, []), told([trial])
+    assert_usage([trial], endpoint)
+    assert list(holding(hemra.store, KEY)) == []
+
+
+@solver
+def test_hermes_does_the_same_in_tmux(endpoint: ModelServer, hemra: Command) -> None:
+    """A terminal that may be watched would cost what the agent does right."""
+    needed("hermes")
+    trials = run_suite(hemra, Agent("hermes", "chat"), endpoint, settings={"terminal": "tmux"})
+    assert [trial["task"] for trial in trials if trial["reward"] != 1.0] == [], told(trials)
+    assert not any("leftover_processes" in trial["flags"] for trial in trials), told(trials)
+    assert_usage(trials, endpoint)
+
+
+WAITING = """
+turns:
+  - text: I ask whoever is there.
+    calls:
+      - {name: terminal, arguments: {command: "echo ready; read -r word </dev/tty; echo $word > hello.txt"}}
+  - text: It is there.
+"""
+
+
+@pytest.mark.needs("tmux")
+def test_a_person_joins_hermes_in_its_terminal(hemra: Command) -> None:
+    """`hemra attach` would show nothing of a real agent, or its keys would not arrive."""
+    needed("hermes")
+    script = msgspec.structs.replace(parse(WAITING), accept_key=KEY)
+    with running(script) as server:
+        started = run_on(
+            dataset(hemra.cwd.parent), hemra, Agent("hermes", "chat"), server, settings={"terminal": "tmux"}
+        )
+        until_recorded(hemra.store, "tool.called")
+        with Person(hemra.store, "--keyboard") as person:
+            person.sees(b"ready")
+            person.types(b"hello\r")
+            run = ended(started)
+            assert person.leaves()[0] == 0
+    (trial,) = hemra.json("show", run)["trials"]
+    assert (trial["outcome"], trial["reward"]) == ("completed", 1.0), told([trial])
+    notes = [
+        event.data["code"] for event in read(Store.open(hemra.store), run) if event.type == "note.recorded"
+    ]
+    assert "person_attached" in notes
+
+
+def until_recorded(place: Path, kind: str) -> None:
+    """Wait for an event of this type in the only run of a store."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        if (place / "store.json").is_file():
+            store = Store.open(place)
+            if any(event.type == kind for run in store.streams() for event in read(store, run)):
+                return
+        time.sleep(0.2)
+    raise AssertionError(f"no {kind} was recorded")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from eventlog.schemas.base import EventData
 from eventlog.schemas.conversation import MessageRecorded, NoteRecorded
 from harnesses import recipe
 from harnesses.agent import AgentHarness, AgentSettings, Capabilities, Session
@@ -15,7 +16,7 @@ from harnesses.base import Conclusion, GatewayAddress, Launch
 from harnesses.errors import HarnessFileError, LaunchError
 from harnesses.failures import outcome_of_failure, reason_of
 from harnesses.file import check
-from harnesses.native import NativeInterpreter
+from harnesses.jsonl import JsonlInterpreter
 from harnesses.recipe import InstallRecipe
 from tests.harnesses.trial_inputs import trial_input
 
@@ -28,20 +29,22 @@ class Settings(AgentSettings):
     effort: int = 1
 
 
-class Talker(NativeInterpreter):
+class Talker(JsonlInterpreter):
     """An agent that says `{"type": "text"}`, `{"type": "failed"}` and `{"type": "done"}`."""
 
     def __init__(self) -> None:
         super().__init__({"text": self._text, "failed": self._failed, "done": self._done, "start": None})
 
-    def _text(self, told: dict[str, Any]) -> None:
-        self.final = told["text"] + ""
+    def _text(self, told: dict[str, Any]) -> list[EventData]:
+        return self.said(told["text"] + "")
 
-    def _failed(self, told: dict[str, Any]) -> None:
+    def _failed(self, told: dict[str, Any]) -> list[EventData]:
         self.failure = told["message"]
+        return []
 
-    def _done(self, told: dict[str, Any]) -> None:
+    def _done(self, told: dict[str, Any]) -> list[EventData]:
         self.ended = True
+        return []
 
 
 class Agent(AgentHarness):
@@ -212,7 +215,10 @@ def test_an_argument_that_no_system_takes_is_told(tmp_path: Path, instruction: s
         ({"settings": {"mcp_servers": {"a b": {"command": "x"}}}}, "for its name"),
         ({"settings": {"mcp_servers": {"a": {}}}}, "either a 'command' or a 'url'"),
         ({"settings": {"mcp_servers": {"a": {"url": "http://h"}}}}, "takes no http server"),
-        ({"settings": {"mcp_servers": {"a": {"command": "x", "headers": {"h": "v"}}}}}, "headers to a 'url'"),
+        (
+            {"settings": {"mcp_servers": {"a": {"command": "x", "headers": {"h": "v"}}}}},
+            "transport to a 'url'",
+        ),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, fields: dict[str, Any], complaint: str) -> None:
@@ -274,8 +280,8 @@ def test_events_give_answer_and_end() -> None:
     """The answer would be lost, or a run that ended in order called broken."""
     events, said = told({"type": "start"}, {"type": "text", "text": "hi"}, {"type": "done"}, code=3)
     assert (said.outcome, said.final_text, said.recognised) == (None, "hi", 3)
-    assert said.flags == ["nonzero_exit"]
-    assert events == [MessageRecorded(role="assistant", text="hi", final=True)]
+    assert said.flags == ["nonzero_exit", "exit_contradicts"]
+    assert events[0] == MessageRecorded(role="assistant", text="hi", final=True)
 
 
 def test_unknown_events_are_counted_and_kept() -> None:
@@ -304,7 +310,9 @@ def test_nothing_understood_is_a_mismatch() -> None:
     [
         ([{"type": "failed", "message": "HTTP 401: no"}, {"type": "done"}], 0, None, "auth_error"),
         ([{"type": "failed", "message": "it fell over"}], 0, None, "harness_error"),
-        ([{"type": "text", "text": "half"}], 0, None, "harness_error"),
+        # It ended by itself: its work is there to be scored, and a flag says that words are missing.
+        ([{"type": "text", "text": "half"}], 0, None, None),
+        ([{"type": "text", "text": "half"}], 3, None, "harness_error"),
         ([{"type": "text", "text": "half"}], None, 9, "harness_error"),
         ([{"type": "text", "text": "half"}], None, None, None),
         ([], 0, None, "unknown"),
@@ -329,6 +337,13 @@ def test_the_end_is_read_from_the_events(
         ("slow down", 429, "provider_error"),
         ("nope", 402, "quota_error"),
         ("Your credit balance is too low", None, "quota_error"),
+        ("Credit balance is too low", 400, "quota_error"),
+        ('400 {"error": {"message": "Your credit balance is too low"}}', None, "quota_error"),
+        ("HTTP 403: out of credits", None, "quota_error"),
+        ("Not logged in · Please run /login", None, "auth_error"),
+        ("Please run /login · API Error: 403 forbidden", None, "auth_error"),
+        ("Invalid API key · Please run /login", 400, "auth_error"),
+        ("HTTP 500: the billing service is down", None, "provider_error"),
         ("stream disconnected before completion", None, "provider_error"),
         ("401 files changed", None, "harness_error"),
         ("TypeError: x is not a function", None, "harness_error"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ from tests.harnesses.trial_inputs import trial_input
 
 OPTIONS = [
     "--yes-always", "--no-git", "--no-check-update", "--no-show-model-warnings", "--no-analytics",
-    "--no-show-release-notes", "--edit-format", "whole", "--llm-history-file", "/scratch/home/aider/llm.md",
+    "--no-show-release-notes", "--edit-format", "whole",
+    "--model-settings-file", "/scratch/home/aider/model.settings.yml",
+    "--llm-history-file", "/scratch/home/aider/llm.md",
     "--chat-history-file", "/scratch/home/aider/chat.md", "--input-history-file", "/scratch/home/aider/input.md",
 ]  # fmt: skip
 ANSWER = "Here it is:\n\nhello.txt\n```\nhello\n```"
@@ -33,7 +36,8 @@ REFUSED = (
 
 
 def test_it_is_told_where_its_model_is(tmp_path: Path) -> None:
-    """With another address or without one of its switches it would ask somebody else, or look for updates."""
+    """With another address or without one of its switches it would ask somebody else, look for updates, or be told
+    nothing of what its answers cost."""
     launch = made(AiderHarness, tmp_path).launch(trial_input(gateway=gateway()))
     assert launch.argv == [
         "agent",
@@ -49,7 +53,9 @@ def test_it_is_told_where_its_model_is(tmp_path: Path) -> None:
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     assert (launch.stdin, launch.prompt, launch.files) == (b"", "argument", {})
-    assert launch.home_files == {"aider/input.md": b""}
+    assert launch.home_files["aider/input.md"] == b""
+    (settings,) = json.loads(launch.home_files["aider/model.settings.yml"])
+    assert settings["extra_params"] == {"stream_options": {"include_usage": True}}
     assert launch.keep_home == ("aider/llm.md", "aider/chat.md")
 
 

@@ -221,6 +221,17 @@ def test_what_the_endpoint_said_decides_which_failure_it_is(fields: dict[str, An
     assert said.final_text is None
 
 
+def test_an_answer_that_was_cut_is_the_models_own() -> None:
+    """A model that talks itself into its limit would cost the agent the trial, which is run again in vain."""
+    said_so = (
+        "API Error: Claude's response exceeded the 128000 output token maximum. To configure this behavior, …"
+    )
+    events, said = read(ClaudeInterpreter(), lines(INIT, result(is_error=True, result=said_so)), 1)
+    assert (said.outcome, said.reason, said.final_text) == (None, None, None)
+    assert said.flags == ["answer_cut_at_length", "nonzero_exit", "no_output"]
+    assert "exit_contradicts" not in notes(events)
+
+
 def test_its_limit_of_turns_is_an_outcome_of_its_own() -> None:
     """A trial that was stopped at its limit would look like one that broke."""
     end = result(subtype="error_max_turns", is_error=True, result=None, num_turns=4)

@@ -223,6 +223,16 @@ def test_a_bad_exit_after_a_completed_turn_changes_nothing() -> None:
     assert list(notes(events)) == ["exit_contradicts"]
 
 
+def test_an_answer_that_was_cut_is_the_models_own() -> None:
+    """A model that talks itself into its limit would cost the agent the trial, which is run again in vain."""
+    cut = "Incomplete response returned, reason: max_output_tokens"
+    end = {"type": "turn.failed", "error": {"message": cut}}
+    events, said = read(CodexInterpreter(), lines(*STARTED, {"type": "error", "message": cut}, end), 1)
+    assert (said.outcome, said.reason) == (None, None)
+    assert said.flags == ["answer_cut_at_length", "nonzero_exit", "no_output"]
+    assert list(notes(events)) == ["harness_error"]
+
+
 def test_an_error_and_no_end_is_the_reason() -> None:
     """A fatal error that no `turn.failed` follows would be an exit code only."""
     fatal = {"type": "error", "message": "exceeded retry limit, last status: 429 Too Many Requests"}

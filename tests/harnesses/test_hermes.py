@@ -140,6 +140,7 @@ def test_exactly_the_tools_of_the_task(script: Path) -> None:
     given = json.loads(launch.files["hermes/options.json"])
     assert given == {
         "tools": ["terminal", "read_file"],
+        "toolset": "hemra",
         "prompt": None,
         "terminal": None,
         "harness_dir": "/scratch/harness",
@@ -327,7 +328,15 @@ def test_a_hermes_that_is_built_otherwise_is_told(tmp_path: Path) -> None:
     (tmp_path / "toolsets.py").write_text("def validate_toolset(name):\n    return False\n")
     options = tmp_path / "options.json"
     options.write_text(
-        json.dumps({"tools": ["todo"], "prompt": None, "terminal": None, "harness_dir": str(tmp_path)})
+        json.dumps(
+            {
+                "tools": ["todo"],
+                "toolset": "hemra",
+                "prompt": None,
+                "terminal": None,
+                "harness_dir": str(tmp_path),
+            }
+        )
     )
     done = subprocess.run(
         [sys.executable, "-P", str(LAUNCHER), str(options), "chat"], env={"PYTHONPATH": str(tmp_path)},

@@ -128,7 +128,7 @@ import importlib.metadata, runpy, sys
 launcher = runpy.run_path({str(INSIDE / "launcher.py")!r})
 panes = runpy.run_path({str(INSIDE / "panes.py")!r})
 launcher["seam"]("hermes_cli.main", "main")
-launcher["offer_exactly"](["todo"])
+launcher["offer_exactly"](["todo"], "hemra")
 terminal = launcher["seam"]("tools.terminal_tool", "_create_environment", "terminal_tool")
 local = launcher["seam"]("tools.environments.local", *panes["SEAMS"])
 print(importlib.metadata.version("hermes-agent"), panes["misfits"](terminal._create_environment, local))

@@ -104,6 +104,54 @@ def test_it_is_told_where_its_model_is(dialect: Dialect, api: str, base: str, tm
     }
 
 
+SERVERS = {
+    "files": {"command": "server", "args": ["$x"], "env": {"KEY": "$TOKEN_", "MARK": "!true"}},
+    "web": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "a$b"}},
+}
+
+
+def test_servers_stand_in_its_configuration(tmp_path: Path) -> None:
+    """An MCP server would not be there; a key with a dollar in it would be another; and what begins with an
+    exclamation mark is run by it."""
+    harness = made(PiHarness, tmp_path, {"TOKEN_": "${HOME}"}, settings={"mcp_servers": SERVERS})
+    launch = harness.launch(trial_input(gateway=gateway()))
+    assert json.loads(launch.home_files[".pi/agent/mcp.json"])["mcpServers"] == {
+        "files": {
+            "type": "stdio",
+            "command": "server",
+            "args": ["$x"],
+            "env": {"KEY": "$${HOME}", "MARK": "$!true"},
+            "exposure": "direct",
+        },
+        "web": {
+            "type": "http",
+            "url": "http://127.0.0.1:9/mcp",
+            "headers": {"X-Key": "a$$b"},
+            "exposure": "direct",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("allowed", "forbidden", "flags"),
+    [
+        ([], [], []),
+        (["terminal"], [], ["--tools", "bash"]),
+        (["terminal", "mcp__web__find"], [], ["--tools", "bash,mcp__web__find"]),
+        (["mcp__web__find"], [], ["--tools", "mcp__web__find"]),
+        ([], ["patch"], ["--tools", "bash,read,write,mcp__*"]),
+        ([], ["mcp__web__find"], ["--tools", "bash,read,write,edit,mcp__*", "--exclude-tools", "mcp__web__find"]),
+    ],
+)  # fmt: skip
+def test_a_task_takes_tools_of_servers_away(
+    allowed: list[str], forbidden: list[str], flags: list[str], tmp_path: Path
+) -> None:
+    """A list of tools would take away those of servers that it allows, or leave those that it forbids."""
+    harness = made(PiHarness, tmp_path, {"TOKEN_": "x"}, settings={"mcp_servers": SERVERS})
+    launch = harness.launch(trial_input(gateway=gateway(), allowed_tools=allowed, forbidden_tools=forbidden))
+    assert launch.argv == [*BASE, *flags, "Say hello to Zoë ☕."]
+
+
 @pytest.mark.parametrize(
     ("allowed", "forbidden", "flags"),
     [

@@ -20,7 +20,8 @@ from eventlog.schemas.conversation import (
 )
 from eventlog.schemas.trials import Usage
 from harnesses.base import Conclusion, HarnessFile
-from harnesses.protocol import DEPTH, KEPT_LINES, ProtocolHarness, ProtocolInterpreter, task_object
+from harnesses.line_reader import DEPTH
+from harnesses.protocol import ProtocolHarness, ProtocolInterpreter, task_object
 from harnesses.usage import COUNTS
 from tests.harnesses.trial_inputs import trial_input
 
@@ -75,6 +76,7 @@ def test_the_task_is_one_object_with_everything_in_it() -> None:
         "forbidden_tools": ["web"],
         "model": "m",
         "settings": {"a": 1},
+        "mcp_servers": {},
     }
     assert task["limits"]["wall_seconds"] == 60.0
     assert "hemra_protocol.py" in launch.files
@@ -237,9 +239,10 @@ def test_deep_nesting_is_recorded_as_text() -> None:
 
 def test_a_chatty_program_does_not_fill_the_log() -> None:
     """A million lines of debug output are in the recording already; they need not be events too."""
-    events, conclusion = told(HELLO, b"debug\n" * (KEPT_LINES + 500), FINAL)
-    assert len(raw_notes(events)) == KEPT_LINES
-    assert conclusion.unrecognised == KEPT_LINES + 500
+    kept = ProtocolInterpreter.KEPT_LINES
+    events, conclusion = told(HELLO, b"debug\n" * (kept + 500), FINAL)
+    assert len(raw_notes(events)) == kept
+    assert conclusion.unrecognised == kept + 500
 
 
 @pytest.mark.parametrize(
@@ -324,8 +327,9 @@ def test_the_end_is_known_as_soon_as_it_is_said() -> None:
 def test_the_page_names_every_line_every_flag_and_every_field() -> None:
     """A program is written from docs/harness-protocol.md, so what is not on it does not exist."""
     page = (Path(__file__).parents[2] / "docs" / "harness-protocol.md").read_text(encoding="utf-8")
-    source = (Path(__file__).parents[2] / "harnesses" / "protocol.py").read_text(encoding="utf-8")
-    flags = set(re.findall(r'_flag\("(\w+)"\)', source))
+    modules = [Path(__file__).parents[2] / "harnesses" / name for name in ("protocol.py", "line_reader.py")]
+    source = "".join(module.read_text(encoding="utf-8") for module in modules)
+    flags = set(re.findall(r'\.flag\("(\w+)"\)', source))
     fields = json.loads(task_object(trial_input(solution_dir="/x")))
     names = {*ProtocolInterpreter()._readers, *flags, *fields, *fields["limits"], *COUNTS, "cost_usd"}
     assert len(flags) >= 10

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from harnesses.base import HarnessFile
+from harnesses.mcp import McpServer
 from harnesses.protocol import ProtocolHarness, ProtocolInterpreter
 from harnesses.protocol_schema import protocol_schema
 from tests.harnesses.adapters import bend
@@ -60,6 +61,12 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
             not isinstance(value, dict)
             or all(fits(value[name], part) for name, part in parts.items() if name in value)
         ),
+        "additionalProperties": lambda part: (
+            not isinstance(value, dict)
+            or all(
+                fits(each, part) for name, each in value.items() if name not in schema.get("properties", {})
+            )
+        ),
         "items": lambda part: not isinstance(value, list) or all(fits(each, part) for each in value),
         "minimum": lambda least: not _is(value, "number") or value >= least,
         "exclusiveMaximum": lambda bound: not _is(value, "number") or value < bound,
@@ -96,7 +103,14 @@ def test_it_describes_the_task_that_is_written() -> None:
     """A program that trusts the schema would miss a field, or wait for one that never comes."""
     file = HarnessFile(name="p", kind="protocol", command="agent", model="m", settings={"a": 1})
     harness = ProtocolHarness(file, Path("/nowhere"), {})
-    for trial in (trial_input(), trial_input(solution_dir="/s", allowed_tools=["terminal"])):
+    servers = {
+        "a": McpServer(command="x", args=("y",), env={"K": "v"}),
+        "b": McpServer(url="http://h/", headers={"K": "v"}, transport="sse"),
+    }
+    for trial in (
+        trial_input(),
+        trial_input(solution_dir="/s", allowed_tools=["terminal"], mcp_servers=servers),
+    ):
         task = json.loads(harness.launch(trial).stdin or b"")
         assert fits(task, DEFS["task"])
         assert set(task) <= set(DEFS["task"]["properties"])

@@ -137,6 +137,13 @@ def test_the_key_is_in_the_gateway_alone(place: Place, tmp_path: Path) -> None:
     assert list(holding(tmp_path, KEY)) == []
 
 
+def test_a_server_of_the_task_that_the_model_never_saw_is_flagged(place: Place) -> None:
+    """A failure for want of the task's own tools would look like one of the model."""
+    with (place.folder / "set/one/task.yaml").open("a", encoding="utf-8") as spec:
+        spec.write("mcp_servers: {notes: {command: python3}}\n")
+    assert "mcp_not_offered" in place.end(place.run())["flags"]
+
+
 def test_a_program_that_tells_by_itself_is_not_told_twice(place: Place) -> None:
     """A tool call that both a program and the gateway tell would count twice in every report."""
     run = place.run(kind="protocol", prompt=None, command=["{python}", "-c", TELLS, str(AGENT), "{gateway_v1}",

@@ -43,6 +43,7 @@ ROWS = [
     ("the adapter knows", Facts(adapter="harness_error", exit_code=0), "harness_error"),
     ("the adapter knows", Facts(adapter="turn_limit", exit_code=0), "turn_limit"),
     ("the adapter knows", Facts(adapter="unknown", exit_code=0), "unknown"),
+    ("it was done and served on", Facts(dismissed=True, exit_signal=15), "completed"),
     ("it crashed", Facts(exit_signal=11, unrecognised=3), "harness_error"),
     ("the adapter understood nothing", Facts(exit_code=0, unrecognised=3), "unknown"),
     ("it ended by itself", Facts(exit_code=0), "completed"),
@@ -101,6 +102,7 @@ def test_exit_code_is_kept_as_a_flag_and_decides_nothing() -> None:
 def test_flags_say_what_the_outcome_hides() -> None:
     """A hang, a crash or output nobody understood would vanish behind the outcome."""
     assert "hang_after_result" in decide(Facts(adapter="completed", hung=True, exit_signal=15)).flags
+    assert decide(Facts(dismissed=True, exit_signal=15)).flags == []
     assert "ended_by_signal" in decide(Facts(exit_signal=11)).flags
     assert "ended_by_signal" not in decide(Facts(limit=WALL, exit_signal=9)).flags
     assert decide(Facts(exit_code=0, unrecognised=2)).flags == ["adapter_mismatch"]

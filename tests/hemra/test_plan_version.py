@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,25 @@ def test_the_first_line_is_the_version() -> None:
     """Banners and blank lines would become the version."""
     assert ask_version(python(r"print('\n  tool 1.2.3 \nmore')")).version == "tool 1.2.3"
     assert ask_version(python("import sys; sys.stderr.write('err 2')")).version == "err 2"
+
+
+def test_what_it_complains_of_is_not_its_version() -> None:
+    """A program that warns before it answers could not be installed, or every run would record its warning."""
+    warns = "import sys; print('WARNING: no folder for 0.1', file=sys.stderr, flush=True); print('tool-cli 0.171.0')"
+    assert ask_version(python(warns)).version == "tool-cli 0.171.0"
+    fails = "import sys; print('tool-cli'); sys.exit('it needs Node 22')"
+    assert (ask_version(python(fails)).problem or "").endswith("exit code 1: it needs Node 22")
+
+
+def test_a_program_fills_no_home_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan would leave the folders of every agent that it names in the user's home."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    fills = (
+        "import os; [os.makedirs(os.environ[n] + '/agent') for n in ('HOME', 'XDG_CONFIG_HOME')]; print('v1')"
+    )
+    assert ask_version(python(fills)).version == "v1"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

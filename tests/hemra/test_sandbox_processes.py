@@ -35,6 +35,15 @@ print("done", flush=True)
 """
 
 
+#: Its first thread ends, which makes it look dead, and another one goes on.
+HEADLESS = """
+import ctypes, os, signal, threading, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+"""
+
+
 def test_a_program_that_does_nothing(tmp_path: Path) -> None:
     """The plainest end: code 0, no output, no leftovers, no flags."""
     ran = attempt(tmp_path, ["true"])
@@ -69,6 +78,16 @@ def test_who_outlives_the_program_is_ended(tmp_path: Path, program: list[str]) -
     assert ran.result.exit_code == 0
     assert 1 <= ran.result.leftover_processes <= 3
     assert alive(NAPPING) == []
+
+
+@linux
+def test_a_program_without_its_first_thread_is_ended(tmp_path: Path) -> None:
+    """It would outlive its trial, or be ended without a word and its trial counted as one that the machine lost."""
+    ran = attempt(tmp_path, python(HEADLESS), wall_seconds=1, grace_seconds=0.2)
+    assert ran.result.limit is not None
+    assert ran.result.limit.name == "wall_seconds"
+    assert (ran.result.exit_signal, ran.result.error) == (signal.SIGKILL, None)
+    assert not Path(f"/proc/{ran.pid}").exists()
 
 
 @linux

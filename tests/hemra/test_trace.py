@@ -21,7 +21,7 @@ from eventlog.schemas.trials import (
     TrialStarted,
 )
 from hemra.scoring.toolnames import ALIASES, canonical
-from hemra.scoring.trace import as_text, build_trace
+from hemra.scoring.trace import KEPT_CHARS, as_text, build_trace
 
 
 def events(*data: EventData) -> list[Event]:
@@ -198,6 +198,14 @@ def test_final_answer(messages: list[EventData], final: str | None) -> None:
     assert trace_of(started(), *messages)["final"] == final
 
 
+def test_a_verifier_is_not_drowned_by_an_answer() -> None:
+    """A harness could keep itself from being scored by an answer that the verifier does not get through."""
+    final = trace_of(started(), said("a" * 20_000_000 + "z", final=True))["final"]
+    assert len(final) < 2 * KEPT_CHARS + 100
+    assert "characters left out" in final
+    assert final.endswith("z")
+
+
 @pytest.mark.parametrize(
     ("known", "data", "expected"),
     [
@@ -272,6 +280,14 @@ def test_tool_names() -> None:
     names = [alias for aliases in ALIASES.values() for alias in aliases]
     assert len(names) == len(set(names))
     assert all(name == name.lower() for name in names)
+
+
+def test_tools_of_the_trials_servers_have_one_name() -> None:
+    """A verifier would not find the call of a harness that puts the server's name before a tool in its own way."""
+    start = msgspec.structs.replace(started(), mcp_servers=["my-ledger"])
+    trace = trace_of(start, called("1", "my-ledger_look"), called("2", "other_look"))
+    assert [call["tool"] for call in trace["tool_calls"]] == ["mcp__my_ledger__look", "other_look"]
+    assert trace["tool_calls"][0]["name"] == "my-ledger_look"
 
 
 def test_text_of_any_shape() -> None:

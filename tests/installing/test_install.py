@@ -14,7 +14,7 @@ import pytest
 
 from harnesses.recipe import MANIFEST, installed, place_of
 from hemra.errors import UsageError
-from hemra.installing import record, venv
+from hemra.installing import content, record, venv
 from hemra.installing.errors import InstallError
 from hemra.installing.install import _INSTALLERS, Outcome, at_version, install, uninstall
 from hemra.installing.options import Options
@@ -256,3 +256,11 @@ def test_programs_of_an_installer_hold_the_lock(tmp_path: Path) -> None:
 
     with shelf("toy", meanwhile):
         assert waiting == [True]
+
+
+def test_a_file_with_two_names_is_counted_once(tmp_path: Path) -> None:
+    """Packages link their program in a second time: twice the size would be told of what is on the disk."""
+    (tmp_path / "program").write_bytes(b"x" * 1000)
+    (tmp_path / "again").hardlink_to(tmp_path / "program")
+    (tmp_path / "other").write_bytes(b"y")
+    assert content.size_of(tmp_path) == (2, 1001)

@@ -80,6 +80,17 @@ def test_partition_adds_up(tmp_path: Path) -> None:
     assert all(p["label"] and p["meaning"] for p in report["partition"])
 
 
+def test_a_scorer_that_failed_says_why_itself(tmp_path: Path) -> None:
+    """A trial that timed out and whose scorer broke would be left unscored for a reason that leaves none unscored."""
+    run = SyntheticRun(new_store(tmp_path), tasks=("a",), harnesses=("alpha",)).begin()
+    (trial,) = run.trials.values()
+    run.start(trial)
+    run.score(trial, "VERIFIER_ERROR", None, reason="no answer within 10 s")
+    run.finish(trial, "timeout", score_status="VERIFIER_ERROR", reason="wall_seconds limit reached")
+    (missing,) = query.report(run.store, run.end())["not_scored"]
+    assert (missing["result"], missing["reason"]) == ("verifier_error", "no answer within 10 s")
+
+
 def test_unknown_cost_is_not_zero(tmp_path: Path) -> None:
     """A missing price would read as free, and a total with a hole in it as complete."""
     run = SyntheticRun(

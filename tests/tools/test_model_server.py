@@ -532,7 +532,7 @@ def test_the_log_has_a_line_for_every_request(tmp_path: Path) -> None:
     assert [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] == expected
 
 
-@pytest.mark.parametrize("name", ["hello", "loop", "solver", "saboteur"])
+@pytest.mark.parametrize("name", ["edit", "hello", "loop", "solver", "saboteur"])
 def test_the_bundled_scripts_can_be_named(name: str) -> None:
     """A script that cannot be loaded is found by whoever runs the demo."""
     with running(load(name)) as server:
@@ -591,7 +591,7 @@ def test_the_command_prints_its_address_and_stops_when_asked(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--script", "no-such"], "none of the bundled scripts (hello, loop, saboteur, solver)"),
+        (["--script", "no-such"], "none of the bundled scripts (edit, hello, loop, saboteur, solver)"),
         (["--host", "0.0.0.0"], "0.0.0.0 is not a loopback address"),
     ],
 )

@@ -20,7 +20,7 @@ from tools.model_server.dialects import DIALECTS
 from tools.model_server.director import Director
 from tools.model_server.exchange import Made, Message
 from tools.model_server.recipes.book import RECIPES, Book, Template, step, terminal
-from tools.model_server.script import Script
+from tools.model_server.script import Script, load
 
 TASKS = {task.id: task for task in load_dataset("hermes").tasks}
 BOOK = Book.load()
@@ -101,6 +101,15 @@ def test_a_tool_that_is_missing_is_said_and_ends_the_task(trial: Trial) -> None:
     assert verdict[0] != "PASS"
     assert agent.final is not None
     assert "no tool for todo" in agent.final
+
+
+@pytest.mark.parametrize("kind", sorted(TOOLS))
+def test_a_scripted_conversation_ends_in_the_way_of_its_harness(kind: str, tmp_path: Path) -> None:
+    """A harness that ends by a command would ask for it until it gives up, and its trial would have no answer."""
+    agent = Agent(kind, tmp_path, tmp_path, "Make a file.")
+    converse(agent, Director(load("hello")))
+    assert (tmp_path / "hello.txt").read_text("utf-8") == "hello\n"
+    assert agent.final == "All done: hello.txt written."
 
 
 def asked_of(kind: str, text: str) -> Any:

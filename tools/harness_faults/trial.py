@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +38,9 @@ def verify(workspace, trace):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of it. `served` and `recorded` count model calls by how they ended; `usage` are (served, recorded)
-    sums of tokens in and out; `left` are processes that outlived the run, `found` files that hold the key."""
+    """What came of it. `seconds` are the trial's own. `served` and `recorded` count model calls by how they ended;
+    `usage` are (served, recorded) sums of tokens in and out; `left` are processes that outlived the run, `found` files
+    that hold the key."""
 
     outcome: str
     reason: str
@@ -65,8 +65,9 @@ def dataset(folder: Path) -> Path:
 
 
 def try_out(folder: Path, harness: dict[str, Any], what: str | None, sandbox: str, seconds: int) -> Outcome:
-    """Run it. `what` is a fault as the server takes it, None for none; `folder` is empty and stays."""
-    script = msgspec.structs.replace(load("hello"), accept_key=KEY)
+    """Run it. `harness` is a file with `dialect` and `script`; `what` is a fault as the server takes it, None for none;
+    `folder` is empty and stays."""
+    script = msgspec.structs.replace(load(harness.get("script", "hello")), accept_key=KEY)
     if what is not None:
         script = msgspec.structs.replace(script, faults=(fault(what),))
     with running(script) as server:
@@ -75,15 +76,14 @@ def try_out(folder: Path, harness: dict[str, Any], what: str | None, sandbox: st
             "base_url": server.base + ("" if harness["dialect"] == "messages" else "/v1"),
             "dialect": harness["dialect"], "key": {"env": KEY_VARIABLE},
         }  # fmt: skip
-        content = {name: value for name, value in harness.items() if name != "dialect"} | {
+        ours = ("dialect", "script")
+        content = {name: value for name, value in harness.items() if name not in ours} | {
             "upstream": upstream
         }
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
-        began = time.monotonic()
         run = _run(folder, file, sandbox, seconds)
-        took = time.monotonic() - began
         entries = server.journal.served()
-    return _told(folder, run, took, entries)
+    return _told(folder, run, entries)
 
 
 def _run(folder: Path, file: Path, sandbox: str, seconds: int) -> str:
@@ -102,7 +102,7 @@ def _run(folder: Path, file: Path, sandbox: str, seconds: int) -> str:
     return done.stdout.split()[-1]
 
 
-def _told(folder: Path, run: str, took: float, entries: list[dict[str, Any]]) -> Outcome:
+def _told(folder: Path, run: str, entries: list[dict[str, Any]]) -> Outcome:
     store = Store.open(folder / "store")
     events = list(read(store, run))
     finished = next(event.data for event in events if event.type == "trial.finished")
@@ -119,7 +119,7 @@ def _told(folder: Path, run: str, took: float, entries: list[dict[str, Any]]) ->
     told, usage = totals(entries)["told"], finished["usage"] or {}
     return Outcome(
         outcome=finished["outcome"], reason=finished["reason"] or "", flags=finished["flags"],
-        score=finished["score_status"], seconds=took, served=served, recorded=recorded,
+        score=finished["score_status"], seconds=finished["duration_ns"] / 1e9, served=served, recorded=recorded,
         usage=(
             (told.get("input_tokens", 0), told.get("output_tokens", 0)),
             (usage.get("input_tokens"), usage.get("output_tokens")),

@@ -20,7 +20,7 @@ from .journal import fingerprint
 from .recipes.book import Book
 from .schemas import example, fill
 from .script import CallGiven, Fault, Pace, Script, Turn, UsageGiven
-from .solver import Saboteur, Said, Solver
+from .solver import Saboteur, Said, Solver, finally_said
 from .tokens import count, token_id, tokens
 
 
@@ -102,7 +102,8 @@ class Director:
             (number - 1) % len(turns) if self.script.after_last == "restart" else min(number, len(turns)) - 1
         )
         turn = turns[place]
-        return Said(turn, tuple(_call(given, asked) for given in turn.calls))
+        calls = tuple(_call(given, asked) for given in turn.calls)
+        return Said(turn, calls or finally_said(asked, turn.text)[1])
 
     def _fault(self, turn: Turn, number: int, attempt: int) -> Fault | None:
         faults: list[Fault] = [*([turn.fault] if turn.fault else []), *self.script.faults]

@@ -17,8 +17,15 @@ export interface Task {
   forbidden_tools: string[];
   model: string | null;
   settings: Record<string, unknown>;
+  /** that the task brings, by name */
+  mcp_servers: Record<string, McpServer>;
   solution_dir?: string;
 }
+
+/** A server that the program starts in the workspace, or one that it reaches at a URL. */
+export type McpServer =
+  { type: "stdio"; command: string; args: string[]; env: Record<string, string> } |
+  { type: "http" | "sse"; url: string; headers: Record<string, string> };
 
 /** What it writes to stdout, one JSON object a line. */
 export type Line =

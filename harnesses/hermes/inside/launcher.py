@@ -2,9 +2,9 @@
 
     python -P launcher.py OPTIONS.json ARGUMENT...
 
-The options: `tools`, the names of exactly the tools that the model is to be offered, as a toolset `hemra`; `prompt`,
-a file with a prompt that is too long for an argument; `terminal`, the folder for a tmux session that the terminal
-tool works in. Files are relative to `harness_dir`. Standard library and Hermes only.
+The options: `tools`, the names of exactly the tools that the model is to be offered, as the toolset `toolset`;
+`prompt`, a file with a prompt that is too long for an argument; `terminal`, the folder for a tmux session that the
+terminal tool works in. Files are relative to `harness_dir`. Standard library and Hermes only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-TOOLSET = "hemra"
 
 
 class SeamMoved(Exception):
@@ -37,11 +35,11 @@ def seam(module: str, *names: str) -> Any:
     return found
 
 
-def offer_exactly(tools: list[str]) -> None:
-    """Make the toolset `hemra` of these tools."""
+def offer_exactly(tools: list[str], toolset: str) -> None:
+    """Make a toolset of these tools, in the place of one of that name."""
     toolsets = seam("toolsets", "create_custom_toolset", "validate_toolset")
-    toolsets.create_custom_toolset(TOOLSET, "The tools of the task", tools=tools)
-    if not toolsets.validate_toolset(TOOLSET):
+    toolsets.create_custom_toolset(toolset, "The tools of the task", tools=tools)
+    if not toolsets.validate_toolset(toolset):
         raise SeamMoved("Hermes does not know a toolset that was created in it")
 
 
@@ -85,7 +83,7 @@ def main(options_file: str, arguments: list[str]) -> None:
         # First of all: Hermes settles paths and streams when it is loaded.
         hermes = seam("hermes_cli.main", "main")
         if options["tools"] is not None:
-            offer_exactly(options["tools"])
+            offer_exactly(options["tools"], options["toolset"])
         if options["terminal"] is not None:
             use_panes(folder / options["terminal"])
     except SeamMoved as moved:

@@ -20,9 +20,12 @@ import msgspec
 from eventlog import clock
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Usage
+from harnesses.base import Dialogue
 from harnesses.errors import HarnessError
+from hemra.engine.speech import speech_of
 from hemra.installing.checking.endpoint import INSTRUCTION, CheckModel
 from hemra.installing.checking.outside import Attempt, Outside
+from hemra.sandboxes.base import ENDED_BY_US
 from hemra.secrets import Redactor
 
 if TYPE_CHECKING:
@@ -102,15 +105,15 @@ def harness_for(ref: str, dialect: str | None) -> Harness:
 
     if ref in BUILTIN:
         raise UsageError(f"{ref} is built in, and made to be run on tasks: there is nothing to check")
-    names = {name: kind.name for kind in kinds() if kind.recipe for name in (kind.name, kind.recipe.name)}
+    names = [kind.name for kind in kinds() if kind.recipe]
     if ref not in names:
         if dialect is not None:
             raise UsageError("--dialect is for installed agents; a harness file says it as upstream.dialect")
         return harness_of(ref)
     upstream = msgspec.convert({"base_url": "http://127.0.0.1:9/v1", "dialect": dialect}, Upstream)
-    file = HarnessFile(name=names[ref], kind=names[ref], model="hemra-check", upstream=upstream)
+    file = HarnessFile(name=ref, kind=ref, model="hemra-check", upstream=upstream)
     try:
-        return KINDS[names[ref]](file, Path.cwd())
+        return KINDS[ref](file, Path.cwd())
     except HarnessError as error:
         raise UsageError(str(error)) from error
 
@@ -120,12 +123,15 @@ class Watch:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
+        self.speech = speech_of(interpreter, lambda said: None)
         self.tails = {"stdout": bytearray(), "stderr": bytearray()}
         self.started_ns = clock.mono_ns()
 
     async def started(self, pid: int) -> None:
         """Its time begins."""
         self.started_ns = clock.mono_ns()
+        if self.speech is not None:
+            self.speech.begin()
 
     async def output(self, stream: str, chunk: bytes) -> None:
         """Take a chunk."""
@@ -133,6 +139,8 @@ class Watch:
         tail = self.tails[stream]
         tail += chunk
         del tail[:-_TAIL_BYTES]
+        if self.speech is not None:
+            await self.speech.heard()
 
     def tail(self, stream: str) -> str:
         """The end of what came on a stream."""
@@ -170,17 +178,11 @@ def _attempt(each: Attempt) -> dict[str, Any]:
 
 
 def _version(harness: Harness) -> tuple[str | None, str | None]:
-    """Asked in a HOME of its own, which some programs fill at their first start."""
     from hemra.engine.version import ask_version
-    from hemra.sandboxes.scratch import private_folder
 
     argv = harness.version_argv
-    if not argv:
-        return None, None
-    with private_folder("check") as home:
-        answer = ask_version(["env", f"HOME={home}", *argv], seconds=60)
-    problem = answer.problem.replace(f"env HOME={home} ", "") if answer.problem else None
-    return answer.version, problem
+    answer = ask_version(argv, seconds=60) if argv else None
+    return (answer.version, answer.problem) if answer is not None else (None, None)
 
 
 async def _in_sandbox(
@@ -255,9 +257,12 @@ async def _exec(order: Order, harness: Harness, sandbox: Sandbox, launch: Launch
 
     spec = ExecSpec(
         argv=launch.argv, env=sandbox.environment() | launch.env, cwd=sandbox.inside(sandbox.workspace),
-        stdin=launch.stdin, pty=(120, 40) if harness.terminal == "pty" else None,
+        stdin=launch.stdin if watch.speech is None else watch.speech,
+        pty=(120, 40) if harness.terminal == "pty" else None,
         wall_seconds=order.seconds, output_bytes=_OUTPUT_BYTES, ended=lambda: watch.interpreter.ended,
     )  # fmt: skip
+    if isinstance(watch.interpreter, Dialogue):
+        watch.interpreter.begin(launch)
     return await sandbox.exec(spec, watch.started, watch.output, lambda sample: None)
 
 
@@ -267,7 +272,7 @@ async def _conclude(sandbox: Sandbox, launch: Launch, watch: Watch, result: Exec
     if launch.keep_home and (show := getattr(watch.interpreter, "files", None)) is not None:
         found, _ = await kept_files(sandbox, launch.keep_home)
         show(found)
-    ours = result.limit is not None or "hang_after_result" in result.flags
+    ours = result.limit is not None or bool(ENDED_BY_US & set(result.flags))
     how = (None, None) if ours else (result.exit_code, result.exit_signal)
     return watch.interpreter.finish(*how)[1]
 

@@ -26,7 +26,7 @@ from hemra.scoring.toolnames import canonical
 WORD = "hemra-check"
 INSTRUCTION = f"Run the command `echo {WORD}` once, then say what it printed."
 DONE = f"The command printed: {WORD}"
-#: mini-swe-agent goes on until its shell is told this.
+#: mini-swe-agent goes on until a command prints this; what stands behind it is its answer.
 _SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 #: A harness that asks more often than this is told to stop.
 _MOST_CALLS = 40
@@ -154,7 +154,7 @@ class CheckModel:
         if not results:
             return shell.name, arguments(shell, f"echo {WORD}")
         if _SUBMIT.encode() in body and len(results) == 1:
-            return shell.name, arguments(shell, f"echo {_SUBMIT}")
+            return shell.name, arguments(shell, f"printf '%s\\n' {_SUBMIT} '{DONE}'")
         return DONE
 
 

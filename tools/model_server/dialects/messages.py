@@ -137,7 +137,8 @@ def stream(answer: Answer, asked: Asked) -> list[Piece]:
     """The answer as server-sent events, a token an event; input is told first, output last."""
     begun = _head(answer)
     if answer.usage:
-        begun["usage"] = usage(answer.usage) | {"output_tokens": 1}
+        # A count of the beginning, which its end does not fall below.
+        begun["usage"] = usage(answer.usage) | {"output_tokens": min(1, answer.usage.output)}
     pieces = [_event("message_start", message=begun), _event("ping")]
     for index, (block, text) in enumerate(_content(answer)):
         pieces += _block(index, block, text)
