@@ -16,6 +16,7 @@ from eventlog.store import Store
 from projections import cache, conditions, resampling, statistics
 from projections.errors import BadComparison, NoSuchHarness
 from projections.figures import COVERAGE_LIMIT
+from projections.handicaps import handicaps
 from projections.pairing import Pairing, SideTask, pair, side_tasks
 from projections.query import resolve_run
 from projections.repaired import warning
@@ -78,8 +79,18 @@ def comparison(a: Side, b: Side) -> Row:
         "only_a": pairing.only_a,
         "only_b": pairing.only_b,
         "unpaired": pairing.unpaired,
-        "warnings": _repaired(a, b) + blocking + _missingness(a, b) + _replayed(left, right),
+        "warnings": _repaired(a, b) + blocking + _missingness(a, b) + _lacking(a, b) + _replayed(left, right),
     }  # fmt: skip
+
+
+def _lacking(a: Side, b: Side) -> list[str]:
+    """Which side failed for want of a tool."""
+    return [
+        f"{letter}: {text}"
+        for letter, side in (("A", a), ("B", b))
+        for harness, text in handicaps(side.trials)
+        if harness == side.harness
+    ]
 
 
 def _repaired(a: Side, b: Side) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from eventlog.schemas.base import SCHEMAS
 from projections import words
 from projections.figures import COVERAGE_LIMIT, TaskResult, pass_k, scores
+from projections.handicaps import handicaps
 from projections.repaired import repaired
 from projections.repaired import warning as repair_warning
 from projections.spending import spending
@@ -65,6 +66,7 @@ def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row
         "flags": _flags(trials),
     }
     report["warnings"] = _warnings(report, rows(connection, "SELECT * FROM notes"), _too_new(connection))
+    report["warnings"] += [f"{name}: {text}" for name, text in handicaps(trials)]
     return report
 
 

@@ -31,7 +31,7 @@ OUTCOMES = {
     "budget_exceeded": "the budget stopped it",
     "output_limit": "the limit of output stopped it",
     "out_of_memory": "the memory limit stopped it",
-    "harness_error": "the harness crashed, hung after its end, or refused its input",
+    "harness_error": "the harness crashed, hung after its end, refused its input, or killed who watched it",
 }
 
 STATUSES = {

@@ -39,8 +39,9 @@ _OF_THE_GATEWAY = (ToolCalled, ToolReturned, ModelResponded)
 class HarnessRun:
     """One harness process of a try: `carry_out` once, then read what is known of it.
 
-    `result` is how the process ended, `conclusion` what the adapter makes of it. `unready`, `lost` and `cancelled`
-    are reasons in one line, null where it was not so. `kept`: files of its HOME that the adapter asked for.
+    `result` is how the process ended, `conclusion` what the adapter makes of it. `unready`, `lost`, `unwatched` (it
+    ended the process that watched it) and `cancelled` are reasons in one line, null where it was not so. `kept`:
+    files of its HOME that the adapter asked for.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class HarnessRun:
         self.conclusion: Conclusion | None = None
         self.unready: str | None = None
         self.lost: str | None = None
+        self.unwatched: str | None = None
         self.cancelled: str | None = None
         self.flags: list[str] = []
         self.kept: dict[str, bytes] = {}
@@ -191,6 +193,9 @@ class HarnessRun:
         self.flags += [*self._conduct.flags, *self._served.flags(self.conclusion)]
         if result.leftover_processes:
             self.flags.append("leftover_processes")
+        if "launcher_killed" in result.flags:
+            # Else a model could take what it failed at out of the scores, and have it run again, by one signal.
+            self.unwatched = result.error
         if "launcher_lost" in result.flags:
             self._lose(
                 result.error or "the process that watched the harness was killed", stdout=result.stdout_bytes

@@ -76,7 +76,8 @@ class Facts:
     """What is known about a try once nothing of it runs any more. Texts are one line; None = it was not so.
 
     `broke` is a failure of our own code, `unready` one of preparing, creating or starting, `lost` of
-    the sandbox under the harness. `hung`: it had said that it was done and had to be ended; `dismissed`: the same of
+    the sandbox under the harness; `unwatched`: it ended the process of ours that watched it. `hung`: it had said that
+    it was done and had to be ended; `dismissed`: the same of
     one that serves as long as it is talked to, and is not blamed for it.
     `endpoint` is the outcome that the gateway's record of the model calls says, with `endpoint_reason`; `refused`: a
     budget of ours refused it calls; `missed`: the cassette that stood in for its model had no answer. `adapter` is the
@@ -87,6 +88,7 @@ class Facts:
     broke: str | None = None
     unready: str | None = None
     lost: str | None = None
+    unwatched: str | None = None
     limit: LimitFired | None = None
     endpoint: str | None = None
     endpoint_reason: str | None = None
@@ -150,6 +152,8 @@ RULES: tuple[Rule, ...] = (
          lambda f: str(f.adapter), lambda f: f.adapter_reason),
     Rule("a limit stopped it", lambda f: f.limit is not None,
          lambda f: LIMIT_OUTCOMES.get(f.limit.name if f.limit else "", "budget_exceeded"), _limit_reason),
+    Rule("it ended who watched it", lambda f: f.unwatched is not None, _fixed("harness_error"),
+         lambda f: f.unwatched),
     Rule("it hung after its end", lambda f: f.hung, _fixed("harness_error"),
          lambda f: "did not exit after it had said that it was done"),
     Rule("its calls to the model show it", lambda f: f.endpoint in OUTCOMES, lambda f: str(f.endpoint),

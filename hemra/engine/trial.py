@@ -84,6 +84,7 @@ class Try:
             broke=self.broke,
             unready=self.unready,
             lost=self.lost,
+            unwatched=self._harness.unwatched if self._harness else None,
             limit=result.limit if result else None,
             endpoint=endpoint,
             endpoint_reason=endpoint_reason,

@@ -188,7 +188,10 @@ class ExecResult:
     - `no_output`: it was stopped for its time and had printed nothing at all
     - `file_size_limit`: it or a process below it was seen to be ended by the kernel for writing a file past
       the limit; `limit` names it too when it was the program itself
-    - `launcher_lost`: the process that watched it was killed, so how it ended is not known
+    - `launcher_killed`: the process that watched it was killed, as far as is known by the program itself, which was
+      ended then
+    - `launcher_lost`: the process that watched it was killed from outside with all that was there, so how it would
+      have ended is not known
     - `output_held_open`: something that could not be ended still holds its output open
     - `unkillable_processes`: something did not end even by SIGKILL
     """

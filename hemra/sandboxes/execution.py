@@ -216,9 +216,12 @@ class Execution(Supervision):
         if isinstance(done, Done):
             self._set_use(done)
         else:
-            self._flag("launcher_lost")
+            stands = self._place.starter.stands
+            self._flag("launcher_killed" if stands else "launcher_lost")
             result.error = (
-                "the process that watched the program was killed, and with it what was left of the program"
+                "it killed the process that watched it, and was ended with what was left of it"
+                if stands
+                else "the process that watched the program was killed from outside, and with it the program"
             )
         if result.limit is not None and result.limit.name == "memory_bytes":
             # It may have been ended between two samples, by who counts every page.

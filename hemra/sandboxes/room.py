@@ -95,6 +95,7 @@ class Room:
         self._terminals: dict[str, asyncio.Future[list[int]]] = {}
         self._ready: asyncio.Future[None] | None = None
         self.listening: list[socket.socket] = []
+        self.stands = True
 
     async def open(self) -> None:
         """Make it. Raises SandboxError, after which nothing is left."""
@@ -190,6 +191,7 @@ class Room:
 
     def _lost(self) -> None:
         """The warden is gone, and everything in the room with it."""
+        self.stands = False
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket.fileno())
         lost = SandboxError("the trial's namespaces are gone: their process 1 was killed from outside")

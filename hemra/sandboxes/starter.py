@@ -48,6 +48,10 @@ class Held(Protocol):
 class Starter(Protocol):
     """Where launchers are started."""
 
+    @property
+    def stands(self) -> bool:
+        """Whether the place is still there: who ends a launcher in a place that stands is in it, as far as is known."""
+
     async def start(self, settings: str, spec: ExecSpec, streams: Streams, fds: Mapping[str, int]) -> Held:
         """Start a launcher for a program with these streams; it gets the descriptors `fds`, and is told by
         `<name>=<number>` where they are. Raises OSError or ValueError when it cannot be started."""
@@ -78,6 +82,8 @@ class HeldProcess:
 
 class HostStarter:
     """Starts launchers as children of this process. `pass_fds`: descriptors that the program gets too."""
+
+    stands = True
 
     def __init__(self, pass_fds: tuple[int, ...] = ()) -> None:
         self._pass_fds = pass_fds

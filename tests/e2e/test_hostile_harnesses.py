@@ -227,10 +227,11 @@ def test_a_saboteur_passes_nothing(hemra: Command) -> None:
     assert len(calls) >= 33
 
 
-def test_who_kills_the_launcher_loses_the_sandbox(
+def test_who_kills_the_launcher_has_failed(
     hemra: Command, python_harness: Callable[[str, str], Path]
 ) -> None:
-    """If this failed, a harness could rid itself of its watcher and be scored, or leave processes behind."""
+    """A harness, or a model with a shell, could take a failure out of the scores and have it run again, by one signal;
+    or leave processes behind."""
     harness = python_harness(
         "assassin",
         """
@@ -240,10 +241,11 @@ def test_who_kills_the_launcher_loses_the_sandbox(
         time.sleep(1000)
         """,
     )
-    arguments = ["--dataset", "hermes", "--task", "t01*/t01*", "--harness", str(harness), "--retries", "0"]
-    run = hemra.run(*arguments, code=3)
+    arguments = ["--dataset", "hermes", "--task", "t01*/t01*", "--harness", str(harness), "--retries", "1"]
+    run = hemra.run(*arguments)
     events = events_of(hemra, run)
     finished = last(events, "trial.finished")
-    assert (finished["outcome"], finished["scored"], finished["reward"]) == ("sandbox_lost", False, None)
-    assert last(events, "sandbox.lost")["reason"]
+    assert (finished["outcome"], finished["scored"], finished["reward"]) == ("harness_error", True, 0.0)
+    assert "the process that watched it" in finished["reason"]
+    assert [each["type"] for each in events if each["type"] in ("sandbox.lost", "trial.retried")] == []
     assert alive(run) == []

@@ -37,6 +37,8 @@ ROWS = [
     ("a limit stopped it", Facts(limit=WALL, exit_signal=9), "timeout"),
     ("a limit stopped it", Facts(limit=WALL, adapter="completed", hung=True), "timeout"),
     ("a limit stopped it", Facts(limit=limit("something_new")), "budget_exceeded"),
+    ("a limit stopped it", Facts(limit=WALL, unwatched="it killed"), "timeout"),
+    ("it ended who watched it", Facts(unwatched="it killed", adapter="completed"), "harness_error"),
     ("it hung after its end", Facts(adapter="completed", hung=True, exit_signal=15), "harness_error"),
     ("its calls to the model show it", Facts(endpoint="harness_error", adapter="completed"), "harness_error"),
     ("the adapter knows", Facts(adapter="completed", exit_code=1), "completed"),

@@ -133,7 +133,7 @@ def test_a_program_that_kills_its_launcher_gains_nothing(tmp_path: Path, delay: 
     start = time.monotonic()
     ran = attempt(tmp_path, program)
     assert time.monotonic() - start < 3
-    assert "launcher_lost" in ran.result.flags
+    assert "launcher_killed" in ran.result.flags
     assert ran.result.started
     assert (ran.result.exit_code, ran.result.exit_signal) == (None, None)
     assert ran.result.error is not None

@@ -91,6 +91,17 @@ def test_a_scorer_that_failed_says_why_itself(tmp_path: Path) -> None:
     assert (missing["result"], missing["reason"]) == ("verifier_error", "no answer within 10 s")
 
 
+def test_failures_for_want_of_a_tool_are_told_apart(tmp_path: Path) -> None:
+    """A harness without the tool that a task is about would be ranked as if its model had failed."""
+    run = SyntheticRun(new_store(tmp_path), tasks=("a", "b"), harnesses=("alpha",)).begin()
+    for trial, reward in zip(run.trials.values(), (0.0, 1.0), strict=True):
+        run.start(trial)
+        run.score(trial, "PASS" if reward else "FAIL", reward)
+        run.finish(trial, reward=reward, flags=["no_allowed_tool"])
+    (warning,) = query.report(run.store, run.end())["warnings"]
+    assert warning.startswith("alpha: in 1 failed trial the harness has none of the tools")
+
+
 def test_unknown_cost_is_not_zero(tmp_path: Path) -> None:
     """A missing price would read as free, and a total with a hole in it as complete."""
     run = SyntheticRun(
