@@ -10,6 +10,7 @@ from typing import Any
 HANDICAPS = {
     "no_allowed_tool": "the harness has none of the tools that the task allows",
     "mcp_not_offered": "the model was offered no tool of an MCP server of the task",
+    "no_model_calls": "the model was asked for nothing through the gateway",
 }
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from eventlog.mirror.messages import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: Runs that an error names.
+_FEW = 5
 
 
 _token_option = click.option(
@@ -181,6 +183,12 @@ def adopt(run: str) -> None:
     note(f"{name} is this store's own now, up to event {last}")
 
 
+def _some(names: list[str]) -> str:
+    """The newest few of a server's runs, and how many there are."""
+    few = ", ".join(names[-_FEW:]) or "none"
+    return f"it has {few}" if len(names) <= _FEW else f"the newest of its {len(names)} are {few}"
+
+
 def _meant(listed: list[Listed], reference: str, address: str) -> str:
     """The run of the server that `reference` means. Raises NotFound."""
     from hemra.errors import NotFound, UsageError
@@ -193,13 +201,10 @@ def _meant(listed: list[Listed], reference: str, address: str) -> str:
     found = [name for name in names if name.startswith(reference)]
     if len(found) > 1:
         raise UsageError(
-            f"{reference!r} is the beginning of several runs at {address}: {', '.join(found[:5])}"
+            f"{reference!r} is the beginning of several runs at {address}: {', '.join(found[:_FEW])}"
         )
     if not found:
-        raise NotFound(
-            f"no run {reference!r} at {address}; it has {', '.join(names[-5:]) or 'none'} (a server tells ids and "
-            "no names)"
-        )
+        raise NotFound(f"no run {reference!r} at {address}; {_some(names)} (a server tells ids and no names)")
     return found[0]
 
 

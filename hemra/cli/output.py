@@ -43,12 +43,13 @@ def write_bytes(content: bytes) -> None:
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, whole: bool = False) -> None:
-    """A table, one line a row, as wide as stdout (with `whole`, as its content). None is —."""
+    """A table, one line a row, as wide as stdout; with `whole`, and into a pipe or a file, as wide as its content. None
+    is —."""
     from hemra.cli.context import note
     from hemra.reports.columns import listing
-    from hemra.reports.page import page_width, wants_colour
+    from hemra.reports.page import is_bound, page_width, wants_colour
 
-    width = None if whole else page_width(most=None)
+    width = page_width(most=None) if is_bound() and not whole else None
     made = listing(columns, rows, width)
     title, *lines = made.lines
     if wants_colour():

@@ -18,15 +18,36 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=7 * 24 * 3600)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Tools = tuple[Text, ...]
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+#: Pattern of a text -> what it allows, in words.
+ALLOWED: dict[str, str] = {}
+
+
+def _in_words(pattern: str, words: str, **more: Any) -> msgspec.Meta:
+    ALLOWED[pattern] = words
+    return msgspec.Meta(pattern=pattern, description=words, **more)
+
+
+Name = Annotated[str, _in_words(r"^[A-Za-z_][A-Za-z0-9_]*$", "letters, digits and _, not a digit first")]
 #: A relative path in the task's folder; a slash at its end changes nothing.
-PathInTask = Annotated[str, msgspec.Meta(pattern=r"^[\w-][\w.-]*(?:/[\w-][\w.-]*)*/?$", max_length=200)]
+PathInTask = Annotated[
+    str,
+    _in_words(
+        r"^[\w-][\w.-]*(?:/[\w-][\w.-]*)*/?$",
+        "a path below the task's folder, such as mcp/server.py",
+        max_length=200,
+    ),
+]
 #: What stands for a value of the trial in texts of a task.
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 #: Harnesses put it into the names of the server's tools.
 ServerName = Annotated[
-    str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$", max_length=32)
+    str,
+    _in_words(
+        r"^[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$",
+        "letters and digits, parted by single _ or -, a letter first",
+        max_length=32,
+    ),
 ]
 
 

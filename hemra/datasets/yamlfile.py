@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
+from hemra.datasets.model import ALLOWED
 from hemra.errors import UsageError
 
 #: Bytes. A file of this kind is written by hand; a larger one is something else.
@@ -86,6 +87,11 @@ def _yaml_problem(error: Exception) -> str:
 def _schema_problem(message: str) -> str:
     """msgspec's message with the field first, and a word on what YAML does to unquoted text."""
     text, _, place = message.partition(" - at ")
+    if place.startswith("`key` in "):
+        text, place = f"a name in it is none: {text}", place.removeprefix("`key` in ")
+    if pattern := re.search(r"Expected `str` matching regex '(.*)'", text):
+        allowed = ALLOWED.get(pattern[1].replace(r"\\", "\\"))
+        text = text.replace(pattern[0], f"must be {allowed}") if allowed else text
     field = place.strip("`").removeprefix("$").removeprefix(".")
     found = re.search(r"[Ee]xpected `([^`]+)`, got `([^`]+)`", text)
     hint = ""

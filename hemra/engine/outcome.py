@@ -75,13 +75,13 @@ LIMIT_OUTCOMES = {
 class Facts:
     """What is known about a try once nothing of it runs any more. Texts are one line; None = it was not so.
 
-    `broke` is a failure of our own code, `unready` one of preparing, creating or starting, `lost` of
-    the sandbox under the harness; `unwatched`: it ended the process of ours that watched it. `hung`: it had said that
-    it was done and had to be ended; `dismissed`: the same of
-    one that serves as long as it is talked to, and is not blamed for it.
-    `endpoint` is the outcome that the gateway's record of the model calls says, with `endpoint_reason`; `refused`: a
-    budget of ours refused it calls; `missed`: the cassette that stood in for its model had no answer. `adapter` is the
-    outcome that the harness's own words say, with `adapter_reason`.
+    `broke` is a failure of our own code, `unready` one of preparing, creating or starting, `lost` of the sandbox under
+    the harness; `unwatched`: it ended the process of ours that watched it. `hung`: it had said that it was done and had
+    to be ended; `dismissed`: the same of one that serves as long as it is talked to, and is not blamed for it.
+    `endpoint` is the outcome that the gateway's record of the model calls says, with `endpoint_reason`; `served`: its
+    calls were answered, the last one included; `refused`: a budget of ours refused it calls; `missed`: the cassette
+    that stood in for its model had no answer. `adapter` is the outcome that the harness's own words say, with
+    `adapter_reason`.
     """
 
     cancelled: str | None = None
@@ -93,6 +93,7 @@ class Facts:
     endpoint: str | None = None
     endpoint_reason: str | None = None
     refused: bool = False
+    served: bool = False
     missed: str | None = None
     adapter: str | None = None
     adapter_reason: str | None = None
@@ -148,7 +149,7 @@ RULES: tuple[Rule, ...] = (
          lambda f: str(f.endpoint), lambda f: f.endpoint_reason),
     Rule("the cassette had no answer", lambda f: f.missed is not None, _fixed("unknown"), lambda f: f.missed),
     Rule("the harness says that the endpoint did not serve",
-         lambda f: f.adapter in ENDPOINT_OUTCOMES and not f.refused,
+         lambda f: f.adapter in ENDPOINT_OUTCOMES and not f.refused and not f.served,
          lambda f: str(f.adapter), lambda f: f.adapter_reason),
     Rule("a limit stopped it", lambda f: f.limit is not None,
          lambda f: LIMIT_OUTCOMES.get(f.limit.name if f.limit else "", "budget_exceeded"), _limit_reason),
@@ -158,6 +159,8 @@ RULES: tuple[Rule, ...] = (
          lambda f: "did not exit after it had said that it was done"),
     Rule("its calls to the model show it", lambda f: f.endpoint in OUTCOMES, lambda f: str(f.endpoint),
          lambda f: f.endpoint_reason),
+    Rule("it blames an endpoint that served", lambda f: f.adapter in ENDPOINT_OUTCOMES and f.served,
+         _fixed("harness_error"), lambda f: f"its calls to the model were answered, yet it said: {f.adapter_reason}"),
     Rule("the adapter knows", lambda f: f.adapter in OUTCOMES, lambda f: str(f.adapter), _exit_reason),
     Rule("it was done and served on", lambda f: f.dismissed, _fixed("completed"), lambda f: f.adapter_reason),
     Rule("it crashed", lambda f: f.exit_signal is not None, _fixed("harness_error"),

@@ -187,6 +187,11 @@ class Served:
         return (None, None) if self._channel is None else self._channel.verdict(stopped=stopped)
 
     @property
+    def sound(self) -> bool:
+        """Whether its calls were served, the last one included."""
+        return self._channel is not None and self._channel.ends.sound
+
+    @property
     def missed(self) -> str | None:
         """Which request the cassette had no answer for, where the try was refused for that."""
         if self._channel is None or "cassette_miss" not in self._channel.flags:

@@ -89,6 +89,7 @@ class Try:
             endpoint=endpoint,
             endpoint_reason=endpoint_reason,
             refused=self._served.refused,
+            served=self._served.sound,
             missed=self._served.missed,
             adapter=said.outcome if said else None,
             adapter_reason=said.reason if said else None,

@@ -83,6 +83,11 @@ class Ends:
         wrong = end.status is not None and 400 <= end.status < 500 and end.status not in _NOT_FOR_THE_REQUEST
         return wrong and end.ended != "refused" and (self._served or end.unread)
 
+    @property
+    def sound(self) -> bool:
+        """Whether the conversation was served, its last call included."""
+        return self._served and not self._trouble
+
     def looped(self) -> None:
         """The loop guard had to refuse a call."""
         self._looped = True

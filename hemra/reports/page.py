@@ -37,9 +37,14 @@ def wants_colour() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def is_bound() -> bool:
+    """Whether stdout has a width: it is a terminal, or COLUMNS gives it one."""
+    return sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+
+
 def page_width(most: int | None = MAX_WIDTH) -> int:
     """Columns to use on stdout, at most `most` (None: all): COLUMNS, the terminal's, or 100 without either."""
-    if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdecimal():
+    if not is_bound():
         return WIDTH
     columns = shutil.get_terminal_size((WIDTH, 24)).columns
     return max(MIN_WIDTH, columns if most is None else min(most, columns))

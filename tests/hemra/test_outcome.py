@@ -41,6 +41,7 @@ ROWS = [
     ("it ended who watched it", Facts(unwatched="it killed", adapter="completed"), "harness_error"),
     ("it hung after its end", Facts(adapter="completed", hung=True, exit_signal=15), "harness_error"),
     ("its calls to the model show it", Facts(endpoint="harness_error", adapter="completed"), "harness_error"),
+    ("it blames an endpoint that served", Facts(adapter="auth_error", served=True), "harness_error"),
     ("the adapter knows", Facts(adapter="completed", exit_code=1), "completed"),
     ("the adapter knows", Facts(adapter="harness_error", exit_code=0), "harness_error"),
     ("the adapter knows", Facts(adapter="turn_limit", exit_code=0), "turn_limit"),

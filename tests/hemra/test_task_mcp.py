@@ -58,7 +58,8 @@ def task_with(root: Path, servers: str, more: str = "", **files: str) -> Path:
         ("{a-b: {command: x}, a_b: {command: x}}", "", "would be called as those of a-b"),
         ("{a: {command: x}}", "allowed_tools: [terminal]", "allowed_tools names none of its tools"),
         ("{a: {command: x, args: ['{{none}}']}}", "", "placeholder {{none}}"),
-        ("{'a b': {command: x}}", "", "mcp_servers"),
+        ("{'a b': {command: x}}", "", "mcp_servers: a name in it is none: must be letters and digits, parted by"),
+        ("{a: {command: x, files: ../..}}", "", "files: must be a path below the task's folder, such as"),
         ("{a: {command: x, cwd: /}}", "", "cwd"),
     ],
 )  # fmt: skip
