@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = [sys.executable, "-m", "pytest", "-m", "not torture"]
-FIRST = ["tests/hemra", "tests/projections", "tests/harnesses", "tests/tools"]
+FIRST = ["tests/e2e", "tests/hemra", "tests/harnesses"]
 #: What is not in the first half is found by the second: a new folder of tests is never left out.
 HALVES = (FIRST, ["tests", *(f"--ignore={folder}" for folder in FIRST)])
 

@@ -69,6 +69,7 @@ def test_a_program_on_an_agent_library_passes_what_its_tools_allow(
     assert list(holding(hemra.store, KEY)) == []
 
 
+@pytest.mark.torture
 @every_sdk
 @saboteur
 def test_a_program_that_only_says_so_passes_nothing(

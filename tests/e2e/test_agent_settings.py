@@ -68,7 +68,13 @@ def test_text_is_added_to_its_own_prompt(agent: Agent, hemra: Command) -> None:
 
 
 @pytest.mark.parametrize("agent", [PI, CODEX, CLAUDE], ids=lambda agent: agent.name)
-@pytest.mark.parametrize("instruction", ["--help", "long " * 30_000 + "end"], ids=["an option", "long"])
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        pytest.param("--help", id="an option"),
+        pytest.param("long " * 30_000 + "end", id="long", marks=pytest.mark.torture),
+    ],
+)
 def test_an_instruction_that_is_no_argument_is_read(agent: Agent, instruction: str, hemra: Command) -> None:
     """The agent would print its help and be scored for it, or not start at all."""
     events = events_of(hemra, agent, WELL, instruction)

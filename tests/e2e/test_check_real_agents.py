@@ -10,10 +10,15 @@ from tests.e2e.conftest import Command
 
 #: What these look up whatever is switched off: neither delays them nor reaches anything.
 KNOWN_OUTSIDE = {"opencode": 1, "aider": 1}
+#: A check takes some ten seconds: the others have theirs in the long tests.
+OFTEN = ("codex", "hermes", "claude-agent-acp")
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap"), pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("name", sorted(recipes()))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in OFTEN else pytest.mark.torture) for name in sorted(recipes())],
+)
 def test_an_installed_agent_does_what_its_adapter_says(name: str, hemra: Command) -> None:
     """An adapter's start line, settings or reader would be wrong for the version that is installed."""
     recipe = recipes()[name]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Command
-from tests.e2e.test_real_agents import Agent, needed
+from tests.e2e.test_real_agents import Agent, each, needed
 from tests.hemra.mcp_tasks import listening
 from tests.hemra.task_folders import make_task
 from tools.model_server.script import parse
@@ -32,16 +32,14 @@ turns:
 """)
 #: What an agent calls the tool, where that is not the canonical name.
 SPELT = {"opencode": "ledger_lookup"}
-every_agent = pytest.mark.parametrize(
-    "agent",
-    [
+every_agent = each(
+    (
         Agent("pi", "chat"),
         Agent("codex", "responses"),
         Agent("claude-code", "messages"),
         Agent("hermes", "chat"),
-        Agent("opencode", "chat"),
-    ],
-    ids=lambda agent: agent.name,
+        Agent("opencode", "chat", torture=True),
+    )
 )
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap"), pytest.mark.timeout(300)]
 
@@ -82,7 +80,7 @@ def calls_of(
 
 
 @every_agent
-@pytest.mark.parametrize("over", ["stdio", "http"])
+@pytest.mark.parametrize("over", ["stdio", pytest.param("http", marks=pytest.mark.torture)])
 def test_a_server_of_the_harness_file_is_used_and_recorded(agent: Agent, over: str, hemra: Command) -> None:
     """The server would be written into a configuration that the agent does not read, or its calls not be told."""
     needed(agent.kind, agent.dialect)

@@ -18,6 +18,7 @@ from tests.e2e.test_real_agents import (
     KEY,
     TODO,
     Agent,
+    each,
     endpoint,
     needed,
     run_suite,
@@ -38,10 +39,10 @@ AGENTS = (
     Agent("hermes-acp", "chat"),
     Agent("claude-agent-acp", "messages", (TODO, CODE)),
     Agent("codex-acp", "responses", (TODO, CODE)),
-    Agent("pi-acp", "chat", (TODO, CODE)),
-    Agent("opencode-acp", "chat", (CODE,)),
+    Agent("pi-acp", "chat", (TODO, CODE), torture=True),
+    Agent("opencode-acp", "chat", (CODE,), torture=True),
 )
-every_agent = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+every_agent = each(AGENTS)
 #: Programs that they start themselves outlive these by a moment when they are told to exit.
 SLOW_BELOW = {"claude-agent-acp", "pi-acp"}
 
@@ -90,6 +91,7 @@ def test_an_agent_that_only_says_so_passes_nothing(
     assert {trial["outcome"] for trial in trials} == {"completed"}, told(trials)
 
 
+@pytest.mark.torture
 @every_agent
 def test_an_agent_uses_the_servers_of_a_task(
     agent: Agent, ledger: ModelServer, hemra: Command, tmp_path: Path

@@ -10,7 +10,7 @@ import json
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,13 @@ LIMITS = ["--limit", "tokens=2000000", "--limit", "turns=30", "--timeout", "180s
 
 @dataclass(frozen=True)
 class Agent:
-    """One agent with one dialect. `lacks`: tasks of the suite that need a tool which it does not have."""
+    """One agent with one dialect. `lacks`: tasks of the suite that need a tool which it does not have. `torture`: it
+    takes part in the long tests only, so that the others end in time."""
 
     kind: str
     dialect: str
     lacks: tuple[str, ...] = ()
+    torture: bool = False
 
     @property
     def name(self) -> str:
@@ -54,19 +56,29 @@ class Agent:
 
 AGENTS = (
     Agent("hermes", "chat"),
-    Agent("hermes", "responses"),
-    Agent("hermes", "messages"),
-    Agent("pi", "chat", (TODO, CODE)),
+    Agent("hermes", "responses", torture=True),
+    Agent("hermes", "messages", torture=True),
+    Agent("pi", "chat", (TODO, CODE), torture=True),
     Agent("pi", "responses", (TODO, CODE)),
-    Agent("pi", "messages", (TODO, CODE)),
+    Agent("pi", "messages", (TODO, CODE), torture=True),
     Agent("codex", "responses", (TODO, CODE)),
     Agent("claude-code", "messages", (TODO, CODE)),
     Agent("mini-swe-agent", "chat", (TODO, CODE)),
-    Agent("opencode", "chat", (CODE,)),
-    Agent("opencode", "responses", (CODE,)),
-    Agent("opencode", "messages", (CODE,)),
+    Agent("opencode", "chat", (CODE,), torture=True),
+    Agent("opencode", "responses", (CODE,), torture=True),
+    Agent("opencode", "messages", (CODE,), torture=True),
 )
-every_agent = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+
+
+def each(agents: Iterable[Agent]) -> pytest.MarkDecorator:
+    """A test for each of the agents, by its name."""
+    return pytest.mark.parametrize(
+        "agent",
+        [pytest.param(one, id=one.name, marks=pytest.mark.torture if one.torture else ()) for one in agents],
+    )
+
+
+every_agent = each(AGENTS)
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap"), pytest.mark.timeout(1200)]
 
 
@@ -188,6 +200,7 @@ def test_an_agent_that_only_says_so_passes_nothing(
     assert [trial["task"] for trial in trials if trial["reward"] == 1.0] == [], told(trials)
 
 
+@pytest.mark.torture
 @solver
 def test_aider_is_recorded_although_it_has_no_tools(endpoint: ModelServer, hemra: Command) -> None:
     """An agent that edits by its answers alone would end as one that broke, or as one that cost nothing."""
@@ -208,6 +221,7 @@ def test_aider_makes_files_by_its_answer(endpoint: ModelServer, hemra: Command) 
     assert list(holding(hemra.store, KEY)) == []
 
 
+@pytest.mark.torture
 @solver
 def test_hermes_does_the_same_in_tmux(endpoint: ModelServer, hemra: Command) -> None:
     """A terminal that may be watched would cost what the agent does right."""

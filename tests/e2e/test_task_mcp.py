@@ -17,7 +17,7 @@ import pytest
 
 from hemra.scoring.toolnames import ToolNames
 from tests.e2e.conftest import Command
-from tests.e2e.test_real_agents import KEY, Agent, needed
+from tests.e2e.test_real_agents import KEY, Agent, each, needed
 from tools.model_server import actions
 from tools.model_server.actions import Action
 from tools.model_server.exchange import Call, Offered
@@ -29,13 +29,13 @@ TASKS = Path(__file__).parents[2] / "examples" / "tasks"
 STDIO, HTTP = "mcp/ledger", "mcp/ledger-http"
 TOOL = "mcp__ledger__lookup"
 AGENTS = (
-    Agent("pi", "chat"),
-    Agent("hermes", "chat"),
+    Agent("pi", "chat", torture=True),
+    Agent("hermes", "chat", torture=True),
     Agent("claude-code", "messages"),
     Agent("codex", "responses"),
-    Agent("opencode", "chat"),
+    Agent("opencode", "chat", torture=True),
 )
-every_agent = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+every_agent = each(AGENTS)
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 
@@ -87,7 +87,7 @@ def run_tasks(
 
 
 @every_agent
-@pytest.mark.parametrize("sandbox", ["host", "bwrap"])
+@pytest.mark.parametrize("sandbox", [pytest.param("host", marks=pytest.mark.torture), "bwrap"])
 def test_an_agent_uses_the_servers_of_a_task(
     agent: Agent, sandbox: str, endpoint: ModelServer, hemra: Command
 ) -> None:
