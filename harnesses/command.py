@@ -11,10 +11,10 @@ from harnesses import mcp, placeholders
 from harnesses.base import Conclusion, HarnessFile, Launch, Prompt, TrialInput
 from harnesses.described import DescribedHarness
 from harnesses.errors import HarnessFileError, LaunchError
+from harnesses.head_and_tail import HeadAndTail
 
 INSTRUCTION_FILE = "instruction.md"
 ARGUMENT_BYTES = 128 * 1024 - 1  # what Linux takes as one argument
-KEPT_BYTES = 128 * 1024  # of the head and of the tail of a long answer
 
 
 class CommandHarness(DescribedHarness):
@@ -79,53 +79,23 @@ class CommandInterpreter:
     """Takes all of stdout for the answer; keeps head and tail of a long one."""
 
     def __init__(self) -> None:
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._size = 0
+        self.answer = HeadAndTail("surrogateescape")
         self.ended = False
 
     def feed(self, stream: str, chunk: bytes) -> list[EventData]:
         """Keep what belongs to the answer; the events come at the end."""
-        if stream != "stdout":
-            return []
-        self._size += len(chunk)
-        room = KEPT_BYTES - len(self._head)
-        self._head += chunk[:room]
-        self._tail += chunk[room:]
-        if len(self._tail) > 2 * KEPT_BYTES:
-            self._tail = self._tail[-KEPT_BYTES:]
+        if stream == "stdout":
+            self.answer.add(chunk)
         return []
 
     def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
         """The answer as the final message; bytes that are not UTF-8 are kept as lone surrogates."""
         flags = ["nonzero_exit"] if exit_code else []
-        if not self._size:
+        if not self.answer.size:
             return [], Conclusion(flags=[*flags, "no_output"])
-        if self._size > 2 * KEPT_BYTES:
+        if self.answer.cut:
             flags.append("output_truncated")
-        text = self._text()
+        text = self.answer.text
         return [MessageRecorded(role="assistant", text=text, final=True)], Conclusion(
             final_text=text, flags=flags
         )
-
-    def _text(self) -> str:
-        if self._size <= 2 * KEPT_BYTES:
-            return (self._head + self._tail).decode("utf-8", "surrogateescape")
-        head, tail = _whole_characters(bytes(self._head), bytes(self._tail[-KEPT_BYTES:]))
-        left_out = self._size - len(head) - len(tail)
-        note = f"\n[… {left_out} bytes left out; the whole is in the artifact stdout …]\n"
-        return head.decode("utf-8", "surrogateescape") + note + tail.decode("utf-8", "surrogateescape")
-
-
-def _whole_characters(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
-    """Both without the part of a character that the cut went through."""
-    for back in range(1, 4):
-        lead = head[-back]
-        if lead >= 0xC0:
-            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-            head = head[:-back] if length > back else head
-            break
-        if lead < 0x80:
-            break
-    skip = next((index for index in range(4) if tail[index] & 0xC0 != 0x80), 0)
-    return head, tail[skip:]

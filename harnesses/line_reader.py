@@ -68,7 +68,7 @@ class LineReader:
 
     def _read(self, line: Line) -> list[EventData]:
         self._number += 1
-        if not line.content.strip():
+        if not line.size or line.content.isspace():
             return []
         if line.too_long:
             self.flag("line_too_long")

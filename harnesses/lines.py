@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 HEAD_BYTES = 16 * 1024
 LIMIT_BYTES = 64 * 1024 * 1024
@@ -18,8 +17,7 @@ LIMIT_BYTES = 64 * 1024 * 1024
 _LEADING = re.compile(rb"(?:\xef\xbb\xbf|[ \t\r]|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\))*")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line without its newline. `size` is its length in bytes; `content` is less of it when not `whole`.
     `too_long` tells a line that looked like JSON and passed the limit."""
 
@@ -39,6 +37,7 @@ class LineSplitter:
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
+        self._short = min(HEAD_BYTES, limit)
         self._start()
 
     def _start(self) -> None:
@@ -53,10 +52,14 @@ class LineSplitter:
         lines = []
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
-            self._add(memoryview(chunk)[start:end])
-            lines.append(self._take())
+            if self._size or end - start > self._short:
+                self._add(memoryview(chunk)[start:end])
+                lines.append(self._take())
+            else:  # most lines are short and whole in their chunk
+                lines.append(Line(bytearray(chunk[start:end]), end - start, True, False))
             start = end + 1
-        self._add(memoryview(chunk)[start:])
+        if start < len(chunk):
+            self._add(memoryview(chunk)[start:])
         return lines
 
     def rest(self) -> Line | None:
@@ -95,12 +98,16 @@ def parse_object(line: Line) -> dict[str, Any] | None:
     Takes what strict parsers refuse and programs print: NaN, lone surrogates, numbers of any size, a byte
     order mark or colours before the object.
     """
-    if not line.whole or not begins_like_json(line.content):
+    content = line.content
+    if not line.whole:
         return None
-    leading = _LEADING.match(line.content)
-    text = line.text if leading is None else line.content[leading.end() :].decode("utf-8", "surrogateescape")
+    if not content.startswith(b"{"):
+        if not begins_like_json(content):
+            return None
+        leading = _LEADING.match(content)
+        content = content[leading.end() if leading else 0 :]
     try:
-        value = json.loads(text)
+        value = json.loads(content.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

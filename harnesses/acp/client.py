@@ -129,14 +129,15 @@ class AcpClient(Conversation):
 
     def _understood(self, told: dict[str, Any]) -> list[EventData] | None:
         message = understood(told)
+        events = None
         with contextlib.suppress(*_STRANGE):
-            if isinstance(message, Request):
-                return self._requested(message)
             if isinstance(message, Notification):
-                return self._notified(message)
-            if isinstance(message, Reply):
-                return self._answered(message)
-        return None
+                events = self._notified(message)
+            elif isinstance(message, Request):
+                events = self._requested(message)
+            elif isinstance(message, Reply):
+                events = self._answered(message)
+        return self.bounded(events) if events else events
 
     def _notified(self, message: Notification) -> list[EventData]:
         if message.method != UPDATE:
@@ -153,7 +154,7 @@ class AcpClient(Conversation):
         self._said += error(
             message.id, METHOD_NOT_FOUND, f"{message.method[:80]} is not offered by this client"
         )
-        return [*self.spoken(), NoteRecorded(level="info", code="acp_refused", text=text)]
+        return [*self.paused(), *self.noted("acp_refused", text)]
 
     def _permission(self, message: Request) -> list[EventData]:
         params = mapping(message.params)
@@ -173,8 +174,7 @@ class AcpClient(Conversation):
         text = f"it asked whether it may call {name}: {'yes' if yes else 'no'} ({chosen})"
         details = {"call": call.id, "tool": name, "title": call.title, "answer": chosen,
                    "options": [option.kind for option in options]}  # fmt: skip
-        note = NoteRecorded(level="info", code="permission", text=text, details=self.shallow(details))
-        return [*events, *self.spoken(), note]
+        return [*events, *self.paused(), *self.noted("permission", text, details)]
 
     def _answered(self, message: Reply) -> list[EventData] | None:
         known = isinstance(message.id, int) and not isinstance(message.id, bool)
@@ -298,9 +298,15 @@ class AcpClient(Conversation):
 
     def finish(self, exit_code: int | None, exit_signal: int | None) -> tuple[list[EventData], Conclusion]:
         """The last line, what was not told to its end, and what to make of the whole."""
-        events = [*self.last_line(), *self.settled()]
+        events = [*self.last_line(), *self.bounded(self.settled())]
         told, conclusion = super().finish(exit_code, exit_signal)
-        return [*events, *told], conclusion
+        return [*events, *told, *self.left_out()], conclusion
+
+    def _answer(self) -> list[EventData]:
+        """The answer, and whether it is all of it."""
+        if self.final and self._cut:
+            self.flag("output_truncated")
+        return super()._answer()
 
     def _contradiction(self, exit_code: int | None) -> list[EventData]:
         """Nothing: with what a server exits says nothing of the turn that it served."""

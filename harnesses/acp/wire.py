@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """The agent asks for something. `id` is whatever it numbers its requests with."""
 
     id: Any
@@ -20,16 +18,14 @@ class Request:
     params: Any
 
 
-@dataclass(frozen=True)
-class Notification:
+class Notification(NamedTuple):
     """The agent tells something."""
 
     method: str
     params: Any
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """The agent answers request `id` of ours: with a result, or with an error where that is not null."""
 
     id: Any

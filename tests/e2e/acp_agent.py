@@ -92,6 +92,9 @@ class Scripted(Agent):
             await self.say(await self.asked("e", "edit", "write a file"))
             return PromptResponse(stop_reason="end_turn")
         marker = await self.sourced()
+        if self.name == "floods":
+            for number in range(10_500):
+                await self.client.session_update("s", start_tool_call(f"f{number}", "ls", kind="execute"))
         if self.name == "late":
             await self.say(marker[:5])
             asyncio.get_running_loop().call_later(0.2, lambda: asyncio.ensure_future(self.say(marker[5:])))

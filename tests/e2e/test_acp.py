@@ -178,3 +178,12 @@ def test_an_agent_whose_time_is_up_is_asked_to_stop(hemra: Command, sandbox: str
     assert trial.of("trial.finished")[0]["limit"]["name"] == "wall_seconds"
     assert "session/cancel" in trial.of("terminal.input")[-1]["data"]
     assert '"stopReason":"cancelled"' in trial.of("terminal.output")[-1]["data"]
+
+
+def test_an_agent_that_floods_is_judged_by_its_work(hemra: Command) -> None:
+    """What it did before would be lost, or its record grow without end while every other trial waits."""
+    trial = run(hemra, "floods")
+    assert (trial.shown["outcome"], trial.shown["reward"]) == ("completed", 1.0)
+    assert len(trial.of("tool.called")) == 10_000
+    (left_out,) = [note for note in trial.of("note.recorded") if note["code"] == "acp_left_out"]
+    assert left_out["details"] == {"call_updates": 501}

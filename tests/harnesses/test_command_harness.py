@@ -10,8 +10,9 @@ import pytest
 
 from eventlog.schemas.conversation import MessageRecorded
 from harnesses.base import Conclusion, HarnessFile
-from harnesses.command import KEPT_BYTES, CommandHarness, CommandInterpreter
+from harnesses.command import CommandHarness, CommandInterpreter
 from harnesses.errors import HarnessFileError, LaunchError
+from harnesses.head_and_tail import KEPT_BYTES
 from tests.harnesses.trial_inputs import trial_input
 
 
@@ -105,7 +106,7 @@ def test_a_long_answer_keeps_head_and_tail_and_little_memory() -> None:
     interpreter.feed("stdout", b"BEGIN")
     for _ in range(400):
         interpreter.feed("stdout", "é".encode() * 32768)
-        assert len(interpreter._head) + len(interpreter._tail) <= 4 * KEPT_BYTES
+        assert interpreter.answer.kept <= 3 * KEPT_BYTES
     interpreter.feed("stdout", b"END")
     _, conclusion = interpreter.finish(0, None)
     text = conclusion.final_text
