@@ -61,8 +61,10 @@ def test_calls_results_and_usage_are_those_of_the_agent(kind: str, stream: bool,
             agent.take(send(server, path, body).json if stream else reply.json)
         entries = served(server)[:: 2 if stream else 1]
     assert called == [(each["name"], each["arguments"], each["turn"]) for each in agent.calls]
-    assert [name for name, _ in returned] == [each["name"] for each in agent.calls]
-    for (_, shown), each in zip(returned, agent.calls, strict=True):
+    # mini-swe-agent ends with a call, the one by which it submits: nobody hears its result.
+    heard = agent.calls[:-1] if kind == "mini" else agent.calls
+    assert [name for name, _ in returned] == [each["name"] for each in heard]
+    for (_, shown), each in zip(returned, heard, strict=True):
         assert shown == agent._laid_out(each["name"], each["ok"], each["result"])
     assert said[1:] == ["I look. ", "Reading.", "All done."]
     counted = [entry["usage"] for entry in entries]

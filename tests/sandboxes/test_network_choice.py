@@ -61,7 +61,7 @@ def test_the_run_decides_for_every_trial(store: Store, tmp_path: Path, asked: st
     [
         ("none", "network: full\n", {}, "need all of the network (network: full): t0"),
         ("gateway", "network: full\n", {}, "need all of the network (network: full): t0"),
-        ("none", "network: mock\nservices: {web: {corpus: web}}\n", {}, "services.web): t0"),
+        ("none", "network: mock\nservices: {web: {corpus: web}}\n", {}, "or a url of mcp_servers): t0"),
         ("none", "", {"network": "full"}, "its file says network: full, and this run --network none"),
         ("full", "", {"network": "none"}, "its file says network: none, and this run --network full"),
         ("none", "", {"upstream": {"base_url": "http://127.0.0.1:9"}}, "use --network gateway"),
