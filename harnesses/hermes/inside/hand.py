@@ -159,6 +159,9 @@ def carry_out(connection: socket.socket, order: dict[str, Any], target: int) -> 
     finally:
         os.close(sink)
     foreground(child.pid)
+    # It may have wanted keys before they were its own, and was stopped for that.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGCONT)
     tell(connection, pid=child.pid)
     over = threading.Event()
     threading.Thread(target=copy, args=(source, target, screen, over), daemon=True).start()
@@ -194,6 +197,9 @@ def main(place: str) -> None:
     for number in (signal.SIGINT, signal.SIGQUIT):
         # Not ignored: that would be passed on to the commands.
         signal.signal(number, lambda *_: None)
+    for number in (signal.SIGTTIN, signal.SIGTTOU):
+        # tmux ignores them and passes that on: who wants keys a moment too soon would get an error in place of them.
+        signal.signal(number, signal.SIG_DFL)
     no_suspending()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(place)
