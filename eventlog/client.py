@@ -22,7 +22,6 @@ from eventlog.errors import BadEvent, LogError, RecorderRefused
 from eventlog.loop_sender import LoopSender
 from eventlog.outbox import Outbox
 from eventlog.outbox_items import Item
-from eventlog.scheduling import short_turns
 from eventlog.schemas.base import EventData
 from eventlog.sender import Sender
 from eventlog.store import Store
@@ -155,8 +154,6 @@ class Client:
     def _sender_of(self, loop: asyncio.AbstractEventLoop) -> LoopSender:
         for ended in [known for known in self._loops if known.is_closed()]:
             self._loops.pop(ended).leave()
-        if loop not in self._loops:
-            short_turns()
         sender = self._loops.setdefault(loop, LoopSender(loop, self._sender, self._outbox))
         sender.be_told()
         return sender

@@ -33,7 +33,6 @@ from eventlog.bus_server import Received, Server
 from eventlog.errors import DamageError, LogError, RecorderRefused
 from eventlog.holders import Holders
 from eventlog.pace import Pace
-from eventlog.scheduling import short_turns
 from eventlog.store import Store
 from eventlog.stream import Incoming, StreamWriter
 
@@ -252,7 +251,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # collecting in the middle of a commit would cost producers their time for nothing.
     gc.freeze()
     gc.set_threshold(*_COLLECT)
-    short_turns()
     _report(ready=True, pid=os.getpid())
     try:
         recorder.run()
