@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import psutil
 
-#: The place of the process that started the recorder, until it says hello itself.
+#: The place of the process that started the recorder, until it says hello itself, which it does at once.
 _STARTER = b"starter"
+#: One that gave up meanwhile (its time was over, say) never will, and may live for long. Seconds.
+STARTER_S = 15.0
 
 
 class Holders:
@@ -13,6 +17,7 @@ class Holders:
 
     def __init__(self, starter_pid: int) -> None:
         self._holders: dict[bytes, psutil.Process] = {}
+        self._started = time.monotonic()
         self.add(_STARTER, starter_pid)
 
     def add(self, holder: bytes, pid: int) -> None:
@@ -31,8 +36,9 @@ class Holders:
 
     def any_alive(self) -> bool:
         """Whether at least one holder's process still runs; the dead ones are forgotten."""
+        late = time.monotonic() - self._started >= STARTER_S
         for holder, process in list(self._holders.items()):
-            if not _runs(process):
+            if not _runs(process) or (late and holder == _STARTER):
                 del self._holders[holder]
         return bool(self._holders)
 

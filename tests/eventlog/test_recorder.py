@@ -23,7 +23,7 @@ from eventlog.bus_messages import Answer, Kind, Status, pack_append, pack_hello,
 from eventlog.bus_peer import Requester, Unreachable
 from eventlog.bus_server import Received
 from eventlog.errors import DamageError, RecorderRefused, StreamBusy, StreamNotFound
-from eventlog.holders import Holders
+from eventlog.holders import STARTER_S, Holders
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
 from eventlog.reader import read, stream_state
@@ -348,3 +348,14 @@ def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
     holders.add(b"x", process.pid)
     assert not holders.any_alive()
     assert holders.pids() == []
+
+
+def test_a_starter_that_never_says_hello_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this failed, a producer that gave up while its recorder came up would keep it alive for as long as itself."""
+    holders = Holders(os.getpid())
+    now = time.monotonic()
+    assert holders.any_alive()
+    monkeypatch.setattr(time, "monotonic", lambda: now + STARTER_S)
+    assert not holders.any_alive()
+    holders.add(b"x", os.getpid())
+    assert holders.any_alive()
