@@ -65,8 +65,10 @@ def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row
         "limits_fired": [_fired(t) for t in trials if t["limit_fired"]],
         "flags": _flags(trials),
     }
-    report["warnings"] = _warnings(report, rows(connection, "SELECT * FROM notes"), _too_new(connection))
-    report["warnings"] += [f"{name}: {text}" for name, text in handicaps(trials)]
+    report["warnings"] = [
+        *_warnings(report, rows(connection, "SELECT * FROM notes"), _too_new(connection)),
+        *(f"{name}: {text}" for name, text in handicaps(trials)),
+    ]
     return report
 
 

@@ -22,10 +22,15 @@ def taken_by(harness: Harness) -> tuple[str, ...] | None:
     return said
 
 
+def _own_names(harness: Harness) -> Sequence[str]:
+    """Names of the servers that its file gives it."""
+    own: Sequence[str] = getattr(harness, "mcp_names", ())
+    return own
+
+
 def servers_of(task: Task, harness: Harness) -> list[str]:
     """Names of the servers of a trial: those of the task, then those that the harness file gives its agent."""
-    own: Sequence[str] = getattr(harness, "mcp_names", ())
-    return list(dict.fromkeys([*task.spec.mcp_servers, *own]))
+    return list(dict.fromkeys([*task.spec.mcp_servers, *_own_names(harness)]))
 
 
 def names_of(task: Task, harness: Harness) -> ToolNames:
@@ -63,12 +68,11 @@ def problems(harnesses: Sequence[Harness], tasks: Sequence[Task], *, elsewhere: 
 
 def _of_harness(harness: Harness, tasks: Sequence[Task]) -> list[str]:
     """Why it cannot be run on some of the tasks, all of which bring servers."""
-    own: Sequence[str] = getattr(harness, "mcp_names", ())
     found = [
         f"harness {harness.name}: settings.mcp_servers.{name}: task {task.id} brings a server of this name; "
         "rename the harness's"
         for task in tasks
-        for name in own
+        for name in _own_names(harness)
         if name in task.spec.mcp_servers
     ]
     taken = taken_by(harness)

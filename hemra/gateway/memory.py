@@ -31,6 +31,11 @@ def weigh(text: bytes) -> int:
     return len(text) + _EACH * (len(text) - len(text.translate(None, _SIGNS)))
 
 
+def fits(text: bytes, most: int) -> bool:
+    """Whether a JSON text takes at most so much. Of a short one, as nearly all are, nothing has to be counted."""
+    return len(text) * (1 + _EACH) <= most or weigh(text) <= most
+
+
 class Pool:
     """Bytes that requests of trials may hold at a time. `own`: so many every trial may hold, whatever others do.
     `common`: what all of them may hold beyond that; `most`: how much of both one trial may hold."""

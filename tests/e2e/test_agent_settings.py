@@ -18,7 +18,7 @@ from eventlog.store import Store
 from harnesses.codex import RECIPE
 from harnesses.recipe import place_of
 from tests.e2e.conftest import Command
-from tests.e2e.test_real_agents import Agent, needed
+from tests.e2e.test_real_agents import Agent, harness_file, needed
 from tests.hemra.task_folders import make_task
 from tools.model_server.script import Script, parse
 from tools.model_server.server import running
@@ -41,14 +41,8 @@ def events_of(
     needed(agent.kind, agent.dialect)
     folder = hemra.cwd.parent
     make_task(folder / "tasks", instruction=f"{instruction}\n")
-    file = folder / "harness.yaml"
     with running(script) as model:
-        base = model.base if agent.dialect == "messages" else f"{model.base}/v1"
-        content = {
-            "name": "mine", "kind": agent.kind, "model": "test-model", "settings": settings,
-            "upstream": {"base_url": base, "dialect": agent.dialect},
-        }  # fmt: skip
-        file.write_text(json.dumps(content), encoding="utf-8")
+        file = harness_file(folder, agent, model, settings=settings)
         run = hemra.run("--dataset", folder / "tasks", "--harness", file, "--sandbox", "bwrap")
     store = Store.open(hemra.store)
     return [(event.type, resolve(store, event.data)) for event in read(store, run)]

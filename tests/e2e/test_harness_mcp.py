@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Command
-from tests.e2e.test_real_agents import Agent, each, needed
+from tests.e2e.test_real_agents import Agent, each, harness_file, needed
 from tests.hemra.mcp_tasks import listening
 from tests.hemra.task_folders import make_task
 from tools.model_server.script import parse
@@ -51,16 +51,9 @@ def calls_of(
     folder = hemra.cwd.parent
     make_task(folder / "tasks")
     shutil.copy(SERVER, folder)
-    file = folder / "harness.yaml"
     with running(SCRIPT) as model:
-        base = model.base if agent.dialect == "messages" else f"{model.base}/v1"
-        content = {
-            "name": "mine", "kind": agent.kind, "model": "test-model", "settings": {"mcp_servers": {"ledger": server}},
-            "upstream": {"base_url": base, "dialect": agent.dialect},
-        }  # fmt: skip
-        file.write_text(json.dumps(content), encoding="utf-8")
-        hemra(
-            "run",
+        file = harness_file(folder, agent, model, settings={"mcp_servers": {"ledger": server}})
+        arguments = [
             "--dataset",
             folder / "tasks",
             "--harness",
@@ -69,7 +62,8 @@ def calls_of(
             "bwrap",
             "--network",
             network,
-        )
+        ]
+        hemra("run", *arguments)
     events = [json.loads(line) for line in hemra("log", "cat", "latest").stdout.splitlines()]
     results = {e["data"]["call"]: e["data"] for e in events if e["type"] == "tool.returned"}
     return [

@@ -18,6 +18,7 @@ from tests.e2e.test_real_agents import (
     KEY,
     TODO,
     Agent,
+    assert_usage,
     each,
     endpoint,
     needed,
@@ -25,7 +26,6 @@ from tests.e2e.test_real_agents import (
     saboteur,
     solver,
     told,
-    totals,
 )
 from tests.e2e.test_task_mcp import HTTP, STDIO, TASKS, run_tasks
 from tools.harness_faults.search import holding
@@ -73,9 +73,7 @@ def test_an_agent_passes_what_its_tools_allow(agent: Agent, endpoint: ModelServe
     assert failed == set(agent.lacks), told(trials)
     assert {trial["outcome"] for trial in trials} == {"completed"}, told(trials)
     assert flags(agent, trials) == set(), told(trials)
-    served = totals(endpoint)["told"]
-    assert sum(trial["input_tokens"] for trial in trials) == served["input_tokens"]
-    assert sum(trial["output_tokens"] for trial in trials) == served["output_tokens"]
+    assert_usage(trials, endpoint)
     assert list(holding(hemra.store, KEY)) == []
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from hemra.scoring.toolnames import ToolNames
 from tests.e2e.conftest import Command
-from tests.e2e.test_real_agents import KEY, Agent, each, needed
+from tests.e2e.test_real_agents import KEY, Agent, each, harness_file, needed
 from tools.model_server import actions
 from tools.model_server.actions import Action
 from tools.model_server.exchange import Call, Offered
@@ -68,17 +68,7 @@ def run_tasks(
     hemra: Command, agent: Agent, server: ModelServer, sandbox: str, dataset: Path = TASKS, **more: Any
 ) -> dict[str, dict[str, Any]]:
     """The trials of a run of all tasks of a dataset, by task. `more`: further fields of the harness file."""
-    folder = hemra.cwd.parent
-    key = folder / "key"
-    key.write_text(KEY, encoding="utf-8")
-    key.chmod(0o600)
-    base = server.base if agent.dialect == "messages" else f"{server.base}/v1"
-    content = {
-        "name": agent.name, "kind": agent.kind, "model": "test-model",
-        "upstream": {"base_url": base, "dialect": agent.dialect, "key": {"file": str(key)}}, **more,
-    }  # fmt: skip
-    file = folder / f"{agent.name}.yaml"
-    file.write_text(json.dumps(content), encoding="utf-8")
+    file = harness_file(hemra.cwd.parent, agent, server, **more)
     started = hemra.start("run", "--dataset", dataset, "--harness", file, "--sandbox", sandbox, "-j", "2")
     stdout, stderr = started.communicate(timeout=400)
     assert started.returncode == 0, stderr

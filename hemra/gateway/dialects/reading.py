@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from hemra.gateway.dialects.content import as_dict, loads, loads_exactly, text_or_none
 from hemra.gateway.dialects.sse import EventParser, ServerEvent
-from hemra.gateway.memory import HEAVIEST, weigh
+from hemra.gateway.memory import HEAVIEST, fits
 from hemra.gateway.normal import Answer
 
 #: Bytes of a document beyond which it is not read, only passed on.
@@ -81,7 +81,7 @@ class Reader:
                 self._known = True
                 continue
             try:
-                value = loads(data) if weigh(data) <= HEAVIEST else None
+                value = loads(data) if fits(data, HEAVIEST) else None
             except ValueError:
                 continue
             if isinstance(value, dict) and self._assembly.event(name, value):
@@ -89,7 +89,7 @@ class Reader:
 
     def _read(self, body: bytes) -> None:
         try:
-            value = loads_exactly(body) if weigh(body) <= HEAVIEST else None
+            value = loads_exactly(body) if fits(body, HEAVIEST) else None
         except ValueError:
             return
         if isinstance(value, list) and len(value) == 1:
