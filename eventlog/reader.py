@@ -241,7 +241,7 @@ def read(
     for an event of a version that a later hemra wrote.
     """
     wanted = Filter(types, trials, since, until).compiled()
-    labels = [b'"trial":' + orjson.dumps(trial) for trial in trials]
+    labels = tuple(b'"trial":' + orjson.dumps(trial) for trial in trials)
     for content in read_content(store, name, start=start, stop=stop, on_damage=on_damage):
         try:
             events = decode_lines(_of_trials(content.lines, labels) if labels else content.lines)
@@ -259,20 +259,22 @@ def read(
         yield from events
 
 
-def _of_trials(lines: bytes, labels: Sequence[bytes]) -> bytes:
+def _of_trials(lines: bytes, labels: tuple[bytes, ...]) -> bytes:
     """The lines that may be of the trials: nearly all others are told without decoding them."""
-    return b"\n".join(
-        line
-        for line in lines.split(b"\n")
-        if any(label in line for label in labels) or not _names_a_trial(line)
-    )
+    kept = []
+    for line in lines.split(b"\n"):
+        envelope = line[: line.find(b',"data":')]
+        if envelope.endswith(labels) or not _ends_in_a_trial(envelope):
+            kept.append(line)
+    return b"\n".join(kept)
 
 
-def _names_a_trial(line: bytes) -> bool:
-    """Whether the envelope, as `envelope.encode` writes it, names some trial or none. A foreign producer may write
-    it otherwise: then the decoded event tells."""
-    head = line.partition(b',"data":')[0]
-    return b'"trial":"' in head or b'"trial":null' in head
+def _ends_in_a_trial(envelope: bytes) -> bool:
+    """Whether the trial, or that there is none, stands last before the data, as `envelope.encode` writes it. A foreign
+    producer may write it elsewhere: then the decoded event tells."""
+    opening = envelope.rfind(b'"', 0, -1)
+    named = envelope.endswith(b'"') and envelope.endswith(b'"trial":', 0, opening)
+    return named or envelope.endswith(b'"trial":null')
 
 
 def refuse_newer_events(name: str, events: Sequence[Event]) -> None:
