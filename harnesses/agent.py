@@ -17,7 +17,16 @@ from typing import ClassVar, Literal
 import msgspec
 
 from harnesses import mcp, placeholders
-from harnesses.base import Dialect, GatewayAddress, HarnessFile, Interpreter, Launch, Needs, TrialInput
+from harnesses.base import (
+    Dialect,
+    GatewayAddress,
+    HarnessFile,
+    HarnessTraits,
+    Interpreter,
+    Launch,
+    Needs,
+    TrialInput,
+)
 from harnesses.command import ARGUMENT_BYTES
 from harnesses.definition import definition_digest, file_digest, local_files, passes_through
 from harnesses.described import DescribedHarness
@@ -118,14 +127,15 @@ class AgentHarness(DescribedHarness):
         return self.capabilities.enforces
 
     @property
-    def mcp_transports(self) -> tuple[str, ...]:
-        """Transports of the MCP servers of a task that it takes."""
-        return self.capabilities.mcp
-
-    @property
-    def mcp_names(self) -> tuple[str, ...]:
-        """Names of the MCP servers that its file gives it."""
-        return tuple(self.settings.mcp_servers)
+    def traits(self) -> HarnessTraits:
+        """What its file says of it, and what its adapter knows of the agent."""
+        return replace(
+            super().traits,
+            dialect=self.dialect,
+            mcp_transports=self.capabilities.mcp,
+            mcp_names=tuple(self.settings.mcp_servers),
+            tool_names=self.tool_names,
+        )
 
     def program(self, given: list[str] | None) -> list[str]:
         """The words of its file, else those of the installed program; none where it is not installed."""

@@ -5,6 +5,7 @@ A harness describes (`launch`) and interprets (`interpreter`); it never starts a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -108,6 +109,35 @@ class Needs:
     login_files: tuple[tuple[Path, str], ...] = ()
     network: Network | None = None
     model: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessTraits:
+    """What a harness may say of itself. Each of these has a default, which is what the engine takes it for.
+
+    - `needs`: what it needs of the machine it runs on; by default nothing beside what every trial has
+    - `upstream`: the model's endpoint that the gateway passes its calls to; null: it calls none through the gateway
+    - `dialect`: what it speaks with the gateway where `upstream` does not say
+    - `strip_tools`: tools that a task forbids are taken out of its requests
+    - `mcp_transports`: transports of the MCP servers that it takes from a task; null: it does not say, so it is run
+      on tasks that bring some, and the record says that they may be missing
+    - `mcp_names`: names of the MCP servers that its own file gives it
+    - `tool_names`: the tools that it has, as tasks speak of them; empty: it does not say
+    """
+
+    needs: Needs = field(default_factory=Needs)
+    upstream: Upstream | None = None
+    dialect: Dialect = "chat"
+    strip_tools: bool = False
+    mcp_transports: tuple[str, ...] | None = None
+    mcp_names: tuple[str, ...] = ()
+    tool_names: Collection[str] = ()
+
+    @property
+    def spoken(self) -> Dialect:
+        """The dialect that it speaks with the gateway."""
+        said = self.upstream.dialect if self.upstream is not None else None
+        return said or self.dialect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +265,8 @@ class Dialogue(Protocol):
 
 
 class Harness(Protocol):
-    """One harness of a plan. `definition` is what is recorded of it: environment by name only."""
+    """One harness of a plan. `definition` is what is recorded of it: environment by name only. All of this has to be
+    there; what may be left out is in `traits`."""
 
     @property
     def name(self) -> str:
@@ -274,8 +305,8 @@ class Harness(Protocol):
         """Names of the limits that it holds by itself."""
 
     @property
-    def needs(self) -> Needs:
-        """What it needs of the machine it runs on."""
+    def traits(self) -> HarnessTraits:
+        """What else it says of itself."""
 
     def secrets(self) -> dict[str, str]:
         """Values that must never be recorded, by the name of the variable that they come from."""

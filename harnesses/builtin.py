@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eventlog.schemas.base import EventData
-from harnesses.base import Conclusion, HarnessFile, Launch, Needs, Terminal, TrialInput
+from harnesses.base import Conclusion, HarnessFile, HarnessTraits, Launch, Needs, Terminal, TrialInput
 from harnesses.definition import definition_digest, describe
 from harnesses.errors import HarnessFileError, LaunchError
 from harnesses.mcp import TRANSPORTS
@@ -23,10 +23,9 @@ class BuiltinHarness:
     needs_solution = False
     records_tools = True
     enforces: frozenset[str] = frozenset()
-    mcp_transports: tuple[str, ...] = TRANSPORTS
     version_argv: list[str] | None = None
     terminal: Terminal = "pipes"
-    needs = Needs(programs=(sys.executable,), model=False)
+    traits = HarnessTraits(needs=Needs(programs=(sys.executable,), model=False), mcp_transports=TRANSPORTS)
 
     def __init__(self, file: HarnessFile, folder: Path) -> None:
         for field in ("command", "version_command", "prompt"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from eventlog.schemas.base import EventData
 from eventlog.schemas.conversation import MessageRecorded
 from harnesses import mcp, placeholders
-from harnesses.base import Conclusion, HarnessFile, Launch, Prompt, TrialInput
+from harnesses.base import Conclusion, HarnessFile, HarnessTraits, Launch, Prompt, TrialInput
 from harnesses.described import DescribedHarness
 from harnesses.errors import HarnessFileError, LaunchError
 from harnesses.head_and_tail import HeadAndTail
@@ -20,8 +21,6 @@ ARGUMENT_BYTES = 128 * 1024 - 1  # what Linux takes as one argument
 class CommandHarness(DescribedHarness):
     """Any program that takes an instruction and prints an answer. It is told of a task's MCP servers by a file."""
 
-    mcp_transports: tuple[str, ...] = mcp.TRANSPORTS
-
     def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         super().__init__(file, folder, environment)
         used = placeholders.names_in(self.words)
@@ -32,6 +31,11 @@ class CommandHarness(DescribedHarness):
             raise HarnessFileError(f"prompt: {self.prompt} and {{instruction}} in the command: choose one")
         self._append = self.prompt == "argument" and placeholders.INSTRUCTION not in used
         self._write = placeholders.INSTRUCTION_FILE in used
+
+    @property
+    def traits(self) -> HarnessTraits:
+        """What its file says of it; any server can stand in the file that it is given."""
+        return replace(super().traits, mcp_transports=mcp.TRANSPORTS)
 
     def launch(self, trial: TrialInput) -> Launch:
         """Its command with the instruction where it belongs. Raises LaunchError."""

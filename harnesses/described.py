@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from harnesses import mcp, placeholders
-from harnesses.base import HarnessFile, Needs, Terminal, TrialInput, Upstream
+from harnesses.base import HarnessFile, HarnessTraits, Needs, Terminal, TrialInput, Upstream
 from harnesses.definition import (
     definition_digest,
     describe,
@@ -76,11 +76,6 @@ class DescribedHarness:
         return msgspec.structs.replace(upstream, key=msgspec.structs.replace(upstream.key, file=file))
 
     @property
-    def strip_tools(self) -> bool:
-        """Whether tools that a task forbids are taken out of its requests."""
-        return self.file.strip_tools
-
-    @property
     def version_argv(self) -> list[str] | None:
         """The command that prints its version, its local files by absolute path."""
         if self._version is None:
@@ -98,6 +93,11 @@ class DescribedHarness:
             login_files=tuple((Path(name).expanduser(), below_home(name)) for name in self.file.login_files),
             network=self.file.network,
         )
+
+    @property
+    def traits(self) -> HarnessTraits:
+        """What its file says of it."""
+        return HarnessTraits(needs=self.needs, upstream=self.upstream, strip_tools=self.file.strip_tools)
 
     def problems(self) -> list[str]:
         """Why it could not run on this machine as it is, one line each."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -24,7 +25,7 @@ from eventlog.schemas.conversation import (
     ToolReturned,
 )
 from harnesses import mcp
-from harnesses.base import Conclusion, Launch, TrialInput
+from harnesses.base import Conclusion, HarnessTraits, Launch, TrialInput
 from harnesses.described import DescribedHarness
 from harnesses.line_reader import DEPTH, LineReader, Reader, as_text
 from harnesses.usage import UsageSum, read_usage
@@ -98,7 +99,11 @@ class ProtocolHarness(DescribedHarness):
     """A program that speaks the harness protocol."""
 
     records_tools = True
-    mcp_transports: tuple[str, ...] = mcp.TRANSPORTS
+
+    @property
+    def traits(self) -> HarnessTraits:
+        """What its file says of it; any server can stand in the task that it is given."""
+        return replace(super().traits, mcp_transports=mcp.TRANSPORTS)
 
     def launch(self, trial: TrialInput) -> Launch:
         """Its command with the task on stdin. Raises LaunchError."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from harnesses.acp import (
@@ -20,12 +21,12 @@ from harnesses.acp import (
     PiAcpHarness,
 )
 from harnesses.aider import AiderHarness
-from harnesses.base import Harness, HarnessFile
+from harnesses.base import Harness, HarnessFile, HarnessTraits
 from harnesses.builtin import NopHarness, OracleHarness
 from harnesses.claude_code import ClaudeCodeHarness
 from harnesses.codex import CodexHarness
 from harnesses.command import CommandHarness
-from harnesses.errors import HarnessFileError, HarnessNotFound
+from harnesses.errors import HarnessError, HarnessFileError, HarnessNotFound
 from harnesses.file import read_harness_file
 from harnesses.hermes import HermesHarness
 from harnesses.mini_swe import MiniSweHarness
@@ -98,9 +99,25 @@ def _maker(kind: str) -> Make:
         return KINDS[kind]
     points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if kind in points:
-        made: Make = points[kind].load()
-        return made
+        return partial(_of_package, points[kind])
     kinds = [*KINDS, *sorted(points)]
     near = difflib.get_close_matches(kind, kinds, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(kinds)}"
     raise HarnessFileError(f"kind: there is no kind {kind!r}: {hint}")
+
+
+def _of_package(point: EntryPoint, file: HarnessFile, folder: Path) -> Harness:
+    """What another package makes of a harness file. Raises HarnessFileError where that is no harness."""
+    whose = f"kind: {point.name!r} ({point.value})"
+    try:
+        made: Harness = point.load()(file, folder)
+        complete = isinstance(getattr(made, "traits", None), HarnessTraits)
+    except HarnessError:
+        raise
+    except Exception as error:  # somebody else's module may fail in any way
+        raise HarnessFileError(f"{whose} cannot be used: {error}") from error
+    if not complete:
+        raise HarnessFileError(
+            f"{whose} makes no harness for this hemra: it has no `traits`, see docs/harnesses.md"
+        )
+    return made

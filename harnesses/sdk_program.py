@@ -12,7 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from eventlog.schemas.base import EventData
-from harnesses.base import Conclusion, Dialect, GatewayAddress, HarnessFile, Interpreter, Launch, TrialInput
+from harnesses.base import (
+    Conclusion,
+    Dialect,
+    GatewayAddress,
+    HarnessFile,
+    HarnessTraits,
+    Interpreter,
+    Launch,
+    TrialInput,
+)
 from harnesses.command import CommandHarness, CommandInterpreter
 from harnesses.errors import LaunchError
 from harnesses.lines import LineSplitter, parse_object
@@ -53,6 +62,11 @@ class SdkHarness(CommandHarness):
         super().__init__(file, folder, environment)
         wanted = file.upstream.dialect if file.upstream is not None else None
         self.dialect: Dialect = wanted or self.dialects[0]
+
+    @property
+    def traits(self) -> HarnessTraits:
+        """As a `command`, and the dialect that its library speaks."""
+        return replace(super().traits, dialect=self.dialect)
 
     def problems(self) -> list[str]:
         """Why it could not run on this machine as it is."""

@@ -242,9 +242,10 @@ class Copying:
         identical = [(f.first, f.tag) for f in here] == [(f.first, f.tag) for f in head.sealed]
         if not (finished and head.whole and identical):
             return self._copied("finished" if finished else "copied")
-        record(landing, source.name, self._copied("whole"))
+        whole = self._copied("whole")
+        record(landing, source.name, whole.blobs)
         landing.complete()
-        return self._copied("whole")
+        return whole
 
     def _copied(self, what: str) -> Copied:
         assert self._landing is not None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from eventlog import manifest
 from eventlog.errors import LogError
 from eventlog.mirror.errors import MirrorError
@@ -13,18 +11,15 @@ from eventlog.schemas.runs import ImportRecorded
 from eventlog.store import CATALOG
 from eventlog.stream import StreamWriter
 
-if TYPE_CHECKING:
-    from eventlog.mirror.copying import Copied
-
 _WAIT_S = 10.0
 
 
-def record(landing: Landing, origin: str, copied: Copied) -> None:
+def record(landing: Landing, origin: str, blobs: int) -> None:
     """Record `import.recorded`, unless the catalog says the same already. Raises MirrorError."""
     store = landing.store
     digest = f"sha256:{manifest.load(landing.path).head}"
     event = ImportRecorded(
-        origin=origin, digest=digest, streams=[landing.name], events=copied.last, blobs=copied.blobs
+        origin=origin, digest=digest, streams=[landing.name], events=landing.last, blobs=blobs
     )
     create = not store.stream_path(CATALOG).exists()
     try:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hemra.cli.context import check_trials, common_options, note, open_store, resolve_run
+from hemra.cli.context import common_options
 from hemra.cli.lazy import Command
+from hemra.cli.output import note
+from hemra.cli.stores import check_trials, open_store, resolve_run
 from hemra.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hemra.cli.context import common_options, json_option, note, open_store, resolve_run
+from hemra.cli.context import common_options, json_option
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_json
+from hemra.cli.output import note, print_json
 from hemra.cli.sizes import Size
+from hemra.cli.stores import open_store, resolve_run
 
 if TYPE_CHECKING:
     from eventlog.bundle import BundleReport

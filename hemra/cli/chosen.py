@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hemra.cli.context import open_store, there_is_a_store
+from hemra.cli.stores import open_store, there_is_a_store
 
 if TYPE_CHECKING:
     from hemra.datasets.model import Dataset, Task

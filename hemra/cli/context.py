@@ -1,4 +1,4 @@
-"""What all commands share: the settings of one invocation, the options that all take, the store."""
+"""What all commands share: the settings of one invocation, and the options that all take."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from eventlog.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,77 +96,6 @@ def common_options(function: F) -> F:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document with a `schema`.")
-
-
-def open_store(*, create: bool = False) -> Store:
-    """The store of this invocation. Raises NotFound where there is none (and none is to be made)."""
-    from eventlog.store import Store
-    from hemra.errors import NotFound
-
-    path = settings().store_path()
-    if not create and not there_is_a_store():
-        raise NotFound(f"no store at {path}; `hemra run` makes one, and --store names another")
-    return Store.open(path, create=create)
-
-
-def there_is_a_store() -> bool:
-    """Whether anything lies where the store should be; whether it is a store, opening it tells."""
-    path = settings().store_path()
-    return (path / "store.json").exists() or (path.is_dir() and any(path.iterdir()))
-
-
-def store_if_any() -> Store | None:
-    """The store, or None (with a note on stderr) where there is none: a list of nothing is no error."""
-    if there_is_a_store():
-        return open_store()
-    note(f"no store at {settings().store_path()} yet; `hemra run` makes one, and --store names another")
-    return None
-
-
-def note(text: str) -> None:
-    """One line for a person, on stderr; --quiet keeps it back."""
-    if not settings().quiet:
-        from hemra.cli.output import say
-
-        say(text, err=True)
-
-
-def resolve_run(store: Store, reference: str) -> str:
-    """The run meant by an id, the beginning of one, a name, or `latest`. Raises NotFound, RunNotFound."""
-    from eventlog.store import CATALOG
-    from hemra.errors import NotFound
-    from projections.query import resolve_run as resolve
-
-    runs = [name for name in store.streams() if name != CATALOG]
-    if reference in runs:
-        return reference
-    if reference == "latest":
-        if not runs:
-            raise NotFound(f"no run in {store.path} yet; `hemra run` makes one")
-        return runs[-1]
-    return resolve(store, reference)
-
-
-def resolve_stream(store: Store, reference: str) -> str:
-    """As `resolve_run`, and `catalog`."""
-    return reference if reference in store.streams() else resolve_run(store, reference)
-
-
-def check_trials(store: Store, stream: str, trials: tuple[str, ...]) -> None:
-    """Refuse (NotFound) trials that the run's plan does not have; a stream without a plan has any."""
-    from eventlog.reader import read
-    from hemra.errors import NotFound
-
-    planned = (
-        next(read(store, stream, types=("run.planned",), on_damage=lambda _: None), None) if trials else None
-    )
-    if planned is None:
-        return
-    count = planned.data.get("trials")
-    for trial in trials:
-        position = int(trial) if trial.isdecimal() and len(trial) < 10 else 0
-        if isinstance(count, int) and not (1 <= position <= count and trial == f"{position:04d}"):
-            raise NotFound(f"no trial {trial!r} in {stream}; it has 0001 to {count:04d}")
 
 
 def end_with(code: int) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hemra.cli.chosen import load
-from hemra.cli.context import common_options, json_option, note, open_store, store_if_any
+from hemra.cli.context import common_options, json_option
 from hemra.cli.lazy import Group
-from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.cli.output import note, print_facts, print_json, print_table, say
+from hemra.cli.stores import open_store, store_if_any
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:

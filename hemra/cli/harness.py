@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hemra.cli.context import common_options, json_option, store_if_any
+from hemra.cli.context import common_options, json_option
 from hemra.cli.harness_check import check
 from hemra.cli.harness_install import install, uninstall
 from hemra.cli.harness_kinds import print_kinds
 from hemra.cli.lazy import Group
 from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.cli.stores import store_if_any
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hemra.cli.context import common_options, end_with, json_option, note, settings
+from hemra.cli.context import common_options, end_with, json_option, settings
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_facts, print_json, say
+from hemra.cli.output import note, print_facts, print_json, say
 
 if TYPE_CHECKING:
-    from hemra.installing.checking.attempt import Seen
-    from hemra.installing.checking.report import Verdict
+    from hemra.checking.attempt import Seen
+    from hemra.checking.report import Verdict
 
 
 @click.command(
@@ -39,9 +39,9 @@ def check(ref: str, dialect: str | None, seconds: float, as_json: bool) -> None:
 
     Exit code 1 when something is wrong.
     """
-    from hemra.installing.checking.attempt import Order
-    from hemra.installing.checking.report import verdict
-    from hemra.installing.checking.watched import check as carry_out
+    from hemra.checking.attempt import Order
+    from hemra.checking.report import verdict
+    from hemra.checking.watched import check as carry_out
 
     note(f"running {ref} once, for at most {seconds:g} s")
     order = Order(ref=ref, store=str(settings().store_path()), sandbox="", dialect=dialect, seconds=seconds)
@@ -58,7 +58,7 @@ def check(ref: str, dialect: str | None, seconds: float, as_json: bool) -> None:
 
 
 def _tell(seen: Seen, judged: Verdict) -> None:
-    from hemra.installing.checking.report import facts
+    from hemra.checking.report import facts
 
     print_facts(facts(seen))
     if not judged.fine and not seen.problems:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hemra.cli.context import common_options, json_option, note
+from hemra.cli.context import common_options, json_option
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_json, say
+from hemra.cli.output import note, print_json, say
 
 if TYPE_CHECKING:
     from hemra.installing.install import Outcome

@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hemra.cli.bundles import export, import_
-from hemra.cli.context import (
-    check_trials,
-    common_options,
-    end_with,
-    json_option,
-    note,
-    open_store,
-    resolve_stream,
-    store_if_any,
-)
+from hemra.cli.context import common_options, end_with, json_option
 from hemra.cli.lazy import Group
 from hemra.cli.mirror import adopt, pull, push, serve
-from hemra.cli.output import print_json, print_table, say, write_bytes
+from hemra.cli.output import note, print_json, print_table, say, write_bytes
 from hemra.cli.repair import repair
 from hemra.cli.since import parse_since
+from hemra.cli.stores import check_trials, open_store, resolve_stream, store_if_any
 from hemra.reports.columns import Column
 from hemra.reports.numbers import many
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hemra.cli.context import common_options, json_option, note, open_store, resolve_run, settings
+from hemra.cli.context import common_options, json_option, settings
 from hemra.cli.lazy import Command
 from hemra.cli.mirror_session import Session, config_folder, parsed, teller, told
-from hemra.cli.output import print_json, say
+from hemra.cli.output import note, print_json, say
+from hemra.cli.stores import open_store, resolve_run
 
 if TYPE_CHECKING:
     from eventlog.mirror.copying import Copied

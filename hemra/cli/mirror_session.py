@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hemra.cli.context import end_with, note, settings
-from hemra.cli.output import say
+from hemra.cli.context import end_with, settings
+from hemra.cli.output import note, say
 
 if TYPE_CHECKING:
     from eventlog.mirror.address import Address

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hemra.cli.context import settings
 from hemra.reports.outside import json_text, plain, visible
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ def say(*pieces: str | tuple[str, str | None], err: bool = False) -> None:
     coloured = [piece if isinstance(piece, tuple) else (piece, None) for piece in pieces]
     text = "".join(visible(t) if c is None else click.style(visible(t), fg=c) for t, c in coloured)
     click.echo(text, err=err, color=True if any(c for _, c in coloured) else None)
+
+
+def note(text: str) -> None:
+    """One line for a person, on stderr; --quiet keeps it back."""
+    if not settings().quiet:
+        say(text, err=True)
 
 
 def show_page(rendered: str, *, err: bool = False) -> None:
@@ -45,7 +52,6 @@ def write_bytes(content: bytes) -> None:
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, whole: bool = False) -> None:
     """A table, one line a row, as wide as stdout; with `whole`, and into a pipe or a file, as wide as its content. None
     is —."""
-    from hemra.cli.context import note
     from hemra.reports.columns import listing
     from hemra.reports.page import is_bound, page_width, wants_colour
 

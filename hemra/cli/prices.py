@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hemra.cli.context import common_options, json_option, note
+from hemra.cli.context import common_options, json_option
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.cli.output import note, print_facts, print_json, print_table, say
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:

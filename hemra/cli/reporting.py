@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hemra.cli.context import common_options, end_with, json_option, note, open_store, resolve_run
+from hemra.cli.context import common_options, end_with, json_option
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_json, write_text
+from hemra.cli.output import note, print_json, write_text
+from hemra.cli.stores import open_store, resolve_run
 
 if TYPE_CHECKING:
     from eventlog.store import Store

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
-from hemra.cli.context import common_options, note, open_store, resolve_run, settings
+from hemra.cli.context import common_options, settings
 from hemra.cli.lazy import Command
+from hemra.cli.output import note
 from hemra.cli.sizes import Share
+from hemra.cli.stores import open_store, resolve_run
 
 
 @click.command(

@@ -11,19 +11,12 @@ import click
 from click.core import ParameterSource
 
 from hemra.cli.chosen import selectors, traits_options
-from hemra.cli.context import (
-    common_options,
-    end_with,
-    note,
-    open_store,
-    resolve_run,
-    settings,
-    there_is_a_store,
-)
+from hemra.cli.context import common_options, end_with, settings
 from hemra.cli.lazy import Command
 from hemra.cli.names import check_name, check_unused
-from hemra.cli.output import print_facts, print_json, say, show_page
+from hemra.cli.output import note, print_facts, print_json, say, show_page
 from hemra.cli.sizes import Length, NamedLimit, Share, Size
+from hemra.cli.stores import open_store, resolve_run, there_is_a_store
 
 if TYPE_CHECKING:
     from eventlog.store import Store

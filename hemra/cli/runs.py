@@ -6,17 +6,10 @@ from typing import Any
 
 import click
 
-from hemra.cli.context import (
-    common_options,
-    json_option,
-    note,
-    open_store,
-    resolve_run,
-    settings,
-    store_if_any,
-)
+from hemra.cli.context import common_options, json_option, settings
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.cli.output import note, print_facts, print_json, print_table, say
+from hemra.cli.stores import open_store, resolve_run, store_if_any
 from hemra.reports.columns import Column
 
 Row = dict[str, Any]

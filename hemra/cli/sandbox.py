@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hemra.cli.context import common_options, end_with, json_option, note
+from hemra.cli.context import common_options, end_with, json_option
 from hemra.cli.lazy import Group
-from hemra.cli.output import print_json, print_table, say
+from hemra.cli.output import note, print_json, print_table, say
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:

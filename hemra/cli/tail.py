@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hemra.cli.context import check_trials, common_options, note, open_store, resolve_stream
+from hemra.cli.context import common_options
 from hemra.cli.lazy import Command
-from hemra.cli.output import say, write_bytes
+from hemra.cli.output import note, say, write_bytes
 from hemra.cli.since import parse_since
+from hemra.cli.stores import check_trials, open_store, resolve_stream
 from hemra.cli.waiting import waiting_told
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from hemra.cli.chosen import load, selectors, traits_options
-from hemra.cli.context import common_options, end_with, json_option, note, open_store, there_is_a_store
+from hemra.cli.context import common_options, end_with, json_option
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_json, print_table, say
+from hemra.cli.output import note, print_json, print_table, say
+from hemra.cli.stores import open_store, there_is_a_store
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:
-    from hemra.scoring.gates.suite import Checked
+    from hemra.gates.suite import Checked
 
 
 @click.command(
@@ -32,8 +33,8 @@ def validate(folder: str | None, as_json: bool) -> None:
     import msgspec
 
     from hemra.datasets.load import bundled_root
-    from hemra.datasets.validate import ERROR
-    from hemra.datasets.validate import validate as validated
+    from hemra.gates.validate import ERROR
+    from hemra.gates.validate import validate as validated
 
     findings = validated(bundled_root() if folder is None else Path(folder))
     bad = any(f.level == ERROR for f in findings)
@@ -95,7 +96,7 @@ def check(
     """
     from hemra.datasets.load import bundled_root
     from hemra.errors import UsageError
-    from hemra.scoring.gates.suite import check_folder
+    from hemra.gates.suite import check_folder
 
     if folder is not None and dataset is not None:
         raise UsageError("FOLDER and --dataset both say what to check; give one of them")
@@ -120,7 +121,7 @@ def check(
 
 
 def _print(results: list[Checked]) -> None:
-    from hemra.scoring.gates.suite import COLUMNS
+    from hemra.gates.suite import COLUMNS
 
     print_table(
         [Column("task", least=24, end=True), *(Column(name) for name in COLUMNS)],

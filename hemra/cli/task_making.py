@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from hemra.cli.chosen import dataset_option, load, one_task
-from hemra.cli.context import common_options, json_option, note, open_store, resolve_run
+from hemra.cli.context import common_options, json_option
 from hemra.cli.lazy import Command
-from hemra.cli.output import print_facts, print_json
+from hemra.cli.output import note, print_facts, print_json
+from hemra.cli.stores import open_store, resolve_run
 
 
 @click.command(
@@ -73,8 +74,8 @@ def prepare(
     DIR gets workspace/, instruction.md, values.json and, where the task has a mock web, web/ with its pages. Nothing
     is started: what a task's world adds is told only with --trial, which knows it from the record.
     """
-    from hemra.datasets.again import prepare_again, prepare_task, recorded_trial
     from hemra.errors import UsageError
+    from hemra.gates.again import prepare_again, prepare_task, recorded_trial
 
     if trial is not None:
         if task_id is not None or seed is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hemra.cli.context import check_trials, note, settings
-from hemra.cli.output import print_facts, print_json, print_table, say
+from hemra.cli.context import settings
+from hemra.cli.output import note, print_facts, print_json, print_table, say
+from hemra.cli.stores import check_trials
 from hemra.reports.columns import Column
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hemra.datasets.beside import beside, kit_digest
 from hemra.errors import UsageError
-from hemra.scoring.beside import beside, kit_digest
 
 #: The name and version of what a verifier is given and must give back; part of every scorer digest.
 CONTRACT = "hemra.verifier/1"

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from harnesses.credentials import looks_like_credential
 from hemra.datasets.model import PLACEHOLDER, Task, TaskMcpServer, TaskSpec
-from hemra.scoring.toolnames import ToolNames, mcp_prefix
+from hemra.datasets.toolnames import ToolNames, mcp_prefix
 
 #: A value that would be taken from the environment of whoever runs the task.
 _TAKEN = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})", re.ASCII)

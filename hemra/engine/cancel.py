@@ -62,13 +62,13 @@ def _end_engine(store: Store, run: str, lock: EngineLock, busy: EngineBusy) -> s
 
 def _without_engine(store: Store, run: str) -> str:
     """No engine lives. Record that the run is cancelled, once."""
-    from hemra.engine.check import scratch_root
     from hemra.sandboxes.reclaim import reclaim
+    from hemra.sandboxes.scratch import scratch_parent
 
     state = load(store, run)
     if state.finished:
         return f"run {run} is finished; there is nothing to cancel"
-    reclaim(run, scratch_root())
+    reclaim(run, scratch_parent())
     remaining = len(state.unended())
     done = len(state.trials) - remaining
     if state.cancelled:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING
 from eventlog.schemas.runs import Limits
 from hemra.engine import limits
 from hemra.engine.request import RunRequest
-from hemra.engine.version import ask_version
 from hemra.errors import HemraError
+from hemra.installing.version import ask_version
+from hemra.sandboxes.scratch import scratch_parent
 
 if TYPE_CHECKING:
     from harnesses.base import Harness
@@ -31,11 +31,6 @@ MOST_TRIALS = 1_000_000
 _MISSING_PROGRAM = "is not on PATH"
 #: With less than this free in the store, no further trial starts: room to write the end down. Bytes.
 RESERVE = 3 << 20
-
-
-def scratch_root() -> Path:
-    """The folder below which sandboxes put what a trial needs (TMPDIR)."""
-    return Path(tempfile.gettempdir())
 
 
 def free_bytes(path: Path) -> int:
@@ -110,10 +105,10 @@ def of_harness(harness: Harness, *, elsewhere: bool = False) -> list[str]:
 
 def brings_programs(sandboxes: Iterable[str]) -> bool:
     """Whether programs come from an image in all of these sandboxes (`KIND[:OPTION]`)."""
-    from hemra.sandboxes.registry import maker, split
+    from hemra.sandboxes.registry import class_of, split
 
     try:
-        return all(getattr(maker(split(ref)[0]), "brings_programs", False) for ref in sandboxes)
+        return all(class_of(split(ref)[0]).traits.brings_programs for ref in sandboxes)
     except HemraError:
         return False  # told where the sandbox is looked at
 
@@ -154,20 +149,18 @@ def harnesses_for_tasks(harnesses: Sequence[Harness], tasks: Sequence[Task]) -> 
 
 
 def sandbox_kind(kind: str) -> list[str]:
-    """Why sandboxes of this kind cannot be used here: one is made, and removed again, unless that is slow."""
+    """Why sandboxes of this kind cannot be used here: one is made, and removed again."""
     from hemra.sandboxes.base import SandboxSpec
-    from hemra.sandboxes.registry import maker, open_sandbox, split, why_not
+    from hemra.sandboxes.registry import open_sandbox, why_not
 
     try:
         problem = why_not(kind)
         if problem is not None:
             return [f"sandbox {kind}: {problem}"]
-        if getattr(maker(split(kind)[0]), "slow_to_make", False):
-            return []
     except HemraError as error:
         return [str(error)]
     spec = SandboxSpec(
-        run=f"check-{os.getpid()}", trial="0000", try_no=1, limits=Limits(), root=scratch_root()
+        run=f"check-{os.getpid()}", trial="0000", try_no=1, limits=Limits(), root=scratch_parent()
     )
 
     async def probe() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from eventlog.schemas.conversation import MessageRecorded, ToolCalled
 from eventlog.schemas.trials import LimitFired
-from hemra.scoring.toolnames import ToolNames, is_of_server
+from hemra.datasets.toolnames import ToolNames, is_of_server
 
 if TYPE_CHECKING:
     from eventlog.schemas.base import EventData

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hemra.engine.served import upstream_of
-
 if TYPE_CHECKING:
     from harnesses.base import Harness
     from hemra.engine.context import Job, RunContext, TrialLog
@@ -49,6 +47,6 @@ def _trace(context: RunContext, job: Job, start: int, outcome: str) -> dict[str,
 def tells_tools(harness: Harness) -> bool | None:
     """Whether it is told which tools a harness calls, by itself or by the gateway, even when it calls none; null: it
     shows by telling one."""
-    if harness.records_tools or upstream_of(harness) is not None:
+    if harness.records_tools or harness.traits.upstream is not None:
         return True
     return False if harness.kind == "command" else None

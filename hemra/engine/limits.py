@@ -9,19 +9,8 @@ import msgspec
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Enforcement, Usage
+from hemra.sandboxes.base import HELD_AS
 
-#: What a sandbox calls its holding of a limit. The others only a harness can hold: a sandbox sees
-#: processes and bytes, not turns.
-HELD_AS = {
-    "wall_seconds": "wall_time",
-    "cpu_seconds": "cpu_time",
-    "cpus": "cpus",
-    "output_bytes": "output",
-    "memory_bytes": "memory",
-    "processes": "processes",
-    "file_bytes": "file_size",
-    "workspace_bytes": "workspace_size",
-}
 #: What the model gateway holds: it sees every call.
 BUDGET = ("calls", "tokens", "input_tokens", "output_tokens", "cost_usd")
 NAMES = Limits.__struct_fields__

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hemra.datasets.mcp import PYTHON
-from hemra.scoring.toolnames import ToolNames
+from hemra.datasets.toolnames import ToolNames
 
 if TYPE_CHECKING:
     from harnesses.base import Harness
@@ -16,21 +16,9 @@ if TYPE_CHECKING:
 _FEW = 3
 
 
-def taken_by(harness: Harness) -> tuple[str, ...] | None:
-    """Transports of the servers that a harness takes; null where it does not say."""
-    said: tuple[str, ...] | None = getattr(harness, "mcp_transports", None)
-    return said
-
-
-def _own_names(harness: Harness) -> Sequence[str]:
-    """Names of the servers that its file gives it."""
-    own: Sequence[str] = getattr(harness, "mcp_names", ())
-    return own
-
-
 def servers_of(task: Task, harness: Harness) -> list[str]:
     """Names of the servers of a trial: those of the task, then those that the harness file gives its agent."""
-    return list(dict.fromkeys([*task.spec.mcp_servers, *_own_names(harness)]))
+    return list(dict.fromkeys([*task.spec.mcp_servers, *harness.traits.mcp_names]))
 
 
 def names_of(task: Task, harness: Harness) -> ToolNames:
@@ -72,10 +60,10 @@ def _of_harness(harness: Harness, tasks: Sequence[Task]) -> list[str]:
         f"harness {harness.name}: settings.mcp_servers.{name}: task {task.id} brings a server of this name; "
         "rename the harness's"
         for task in tasks
-        for name in _own_names(harness)
+        for name in harness.traits.mcp_names
         if name in task.spec.mcp_servers
     ]
-    taken = taken_by(harness)
+    taken = harness.traits.mcp_transports
     if taken is None:
         return found
     missing = {

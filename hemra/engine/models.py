@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from eventlog.schemas.runs import PlannedCassette
 from hemra.engine.order import trial_seed
 from hemra.engine.request import MISS_ERROR, MISS_UPSTREAM
-from hemra.engine.served import upstream_of
 from hemra.errors import HemraError, UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def planned_models(
     problems: list[HemraError],
 ) -> PlannedModels:
     """Look up what the request says of models; what is wrong is added to `problems`."""
-    served = [harness for harness in harnesses if upstream_of(harness) is not None]
+    served = [harness for harness in harnesses if harness.traits.upstream is not None]
     wanted = _flags(request)
     if wanted and not served and harnesses:
         problems.append(
@@ -81,7 +80,7 @@ def _without_key(harnesses: Sequence[Harness]) -> list[HemraError]:
     return [
         UsageError(f"harness {harness.name}: {text}")
         for harness in harnesses
-        if (upstream := upstream_of(harness)) is not None
+        if (upstream := harness.traits.upstream) is not None
         for text in problems(upstream)
     ]
 

@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast, get_args
 
-from harnesses.base import Needs
 from hemra.datasets.mcp import loopback_of
-from hemra.engine.served import upstream_of
 from hemra.sandboxes.base import Network
 
 if TYPE_CHECKING:
-    from harnesses.base import Harness
+    from harnesses.base import Harness, Needs
     from hemra.datasets.model import Task
     from hemra.engine.plan import Plan
 
 NETWORKS: tuple[Network, ...] = get_args(Network)
 _FEW = 3
-
-
-def needs_of(harness: Harness) -> Needs:
-    """What a harness says that it needs; nothing special where it does not say."""
-    said: Needs = getattr(harness, "needs", Needs())
-    return said
 
 
 def network_of(needs: Needs, task: Task, *, gateway: bool, asked: str | None = None) -> Network:
@@ -45,9 +37,9 @@ def with_whole_network(plan: Plan) -> list[str]:
     return [
         chosen.harness.name
         for chosen in plan.harnesses
+        for traits in [chosen.harness.traits]
         if any(
-            network_of(needs_of(chosen.harness), task, gateway=upstream_of(chosen.harness) is not None)
-            == "full"
+            network_of(traits.needs, task, gateway=traits.upstream is not None) == "full"
             for task in plan.tasks
         )
     ]
@@ -80,13 +72,13 @@ def _reaches_out(task: Task) -> bool:
 
 
 def _of_harness(asked: str, harness: Harness) -> list[str]:
-    own = needs_of(harness).network
+    own = harness.traits.needs.network
     if own is not None and own != asked:
         return [
             f"harness {harness.name}: its file says network: {own}, and this run --network {asked}; "
             "take one of them out"
         ]
-    if asked == "none" and upstream_of(harness) is not None:
+    if asked == "none" and harness.traits.upstream is not None:
         return [
             f"harness {harness.name} reaches its model through the gateway, which --network none cuts off; "
             "use --network gateway"
@@ -111,8 +103,8 @@ def remarks(asked: str | None, harnesses: Sequence[Harness], tasks: Sequence[Tas
     if opened:
         found.append(f"--network full: {len(opened)} tasks ask for less, and their trials get all of it")
     for harness in harnesses if asked in ("none", "gateway") else ():
-        needs = needs_of(harness)
-        if needs.model and needs.network is None and upstream_of(harness) is None:
+        needs = harness.traits.needs
+        if needs.model and needs.network is None and harness.traits.upstream is None:
             found.append(
                 f"--network {asked}: harness {harness.name} names no upstream, so a model outside this machine's "
                 "sandbox is out of its reach"

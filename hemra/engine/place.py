@@ -14,8 +14,7 @@ from eventlog.schemas.trials import Enforcement, SandboxCreated
 from harnesses.base import Needs
 from hemra.datasets.mcp import files_of
 from hemra.engine.mcp import programs_of
-from hemra.engine.network import needs_of, network_of
-from hemra.engine.served import upstream_of
+from hemra.engine.network import network_of
 from hemra.sandboxes import needs as machine
 from hemra.sandboxes.base import Endpoint, LoginFile, SandboxSpec
 
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
 def spec_of(context: RunContext, job: Job, try_no: int, reach: Sequence[Endpoint] = ()) -> SandboxSpec:
     """The spec of the sandbox for one try. `reach`: the services of this trial, its model gateway among them."""
-    needs, task = needs_of(job.harness), job.task
-    served = upstream_of(job.harness) is not None
-    network = network_of(needs, task, gateway=served, asked=context.network)
+    traits, task = job.harness.traits, job.task
+    served = traits.upstream is not None
+    network = network_of(traits.needs, task, gateway=served, asked=context.network)
     if network == "gateway" and not reach:
         network = "none"
     hidden = hidden_of(context.store.path, task)
-    needs = replace(needs, programs=(*needs.programs, *programs_of(task)))
+    needs = replace(traits.needs, programs=(*traits.needs.programs, *programs_of(task)))
     read_only, masked = shown(needs, hidden)
     return SandboxSpec(
         run=context.run, trial=job.trial, try_no=try_no, limits=job.limits, root=context.root,

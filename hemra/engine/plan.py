@@ -15,6 +15,7 @@ from hemra.engine.host import describe_host, describe_program
 from hemra.engine.models import PlannedModels, planned_models
 from hemra.engine.request import RunRequest
 from hemra.errors import HemraError, UsageError, combined
+from hemra.sandboxes.scratch import scratch_parent
 
 if TYPE_CHECKING:
     from eventlog.store import Store
@@ -137,7 +138,7 @@ def make_plan(store: Store, request: RunRequest) -> Plan:
     problems += [UsageError(text) for text in mcp.problems(harnesses, tasks, elsewhere=elsewhere)]
     problems += [UsageError(text) for text in network.conflicts(request.network, harnesses, tasks)]
     models = planned_models(store, request, tasks, harnesses, problems)
-    problems += [HemraError(text) for text in check.disk_space([store.path, check.scratch_root()])]
+    problems += [HemraError(text) for text in check.disk_space([store.path, scratch_parent()])]
     if problems or dataset is None:
         raise combined(problems)
     versions, warnings = check.versions(harnesses, elsewhere=elsewhere)

@@ -28,6 +28,7 @@ from hemra.engine.served import open_gateway
 from hemra.engine.state import RunState, TrialState, load
 from hemra.engine.stop import Interrupts, Stop
 from hemra.errors import HemraError, Interrupted, NotFound, UsageError
+from hemra.sandboxes.scratch import scratch_parent
 
 if TYPE_CHECKING:
     from eventlog.client import Client
@@ -92,7 +93,7 @@ def resume(store: Store, run: str, progress: Progress, jobs: int | None = None) 
             progress.note(f"run {run} is finished; there is nothing to resume")
             return _result(state, Stop())
         materials = reload(store, state)
-        problems = check.disk_space([store.path, check.scratch_root()])
+        problems = check.disk_space([store.path, scratch_parent()])
         if problems:
             raise HemraError("; ".join(problems))
         notes = version_changes(state.plan, materials)
@@ -170,9 +171,9 @@ class _Engine:
 
         with self._interrupts:
             if self._state.started:
-                reclaim(self._state.plan.run, check.scratch_root())
+                reclaim(self._state.plan.run, scratch_parent())
             # What other engines left that were killed or stopped at once, and that nobody may ever resume.
-            for text in reclaim_all(check.scratch_root()).problems:
+            for text in reclaim_all(scratch_parent()).problems:
                 self._progress.note(f"left by an earlier run: {text}")
             self._reclaim_sandboxes()
             asyncio.run(self._with_workers())
@@ -196,7 +197,7 @@ class _Engine:
                 client = await asyncio.get_running_loop().run_in_executor(workers, self._connect)
                 context = RunContext(
                     store=self._store, run=plan.run, client=client, progress=self._progress,
-                    stop=self._stop, sandbox=plan.sandbox, root=check.scratch_root(),
+                    stop=self._stop, sandbox=plan.sandbox, root=scratch_parent(),
                     workers=workers, loop=asyncio.get_running_loop(), gateway=gateway, network=plan.network,
                     redactors=self._materials.redactors(gateway.keys() if gateway else {}),
                 )  # fmt: skip

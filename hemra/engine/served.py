@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harnesses.base import GatewayAddress
+from hemra.datasets.toolnames import mcp_prefix
 from hemra.engine.mcp import names_of
 from hemra.engine.request import MISS_ERROR, MISS_UPSTREAM
-from hemra.scoring.toolnames import mcp_prefix
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from eventlog.schemas.runs import RunPlanned
     from eventlog.schemas.trials import LimitFired, Usage
     from eventlog.store import Store
-    from harnesses.base import Conclusion, Dialect, Harness, Upstream
+    from harnesses.base import Conclusion, Harness
     from hemra.engine.context import Job
     from hemra.gateway.cassette import Cassette, TrialCassette
     from hemra.gateway.channel import Channel, ResolvedUpstream
@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from hemra.gateway.server import Gateway
     from hemra.sandboxes.base import Endpoint, Sandbox
     from hemra.secrets import Redactor
-
-
-def upstream_of(harness: Harness) -> Upstream | None:
-    """The model's endpoint that a harness file names; none for harnesses that call no model through the gateway."""
-    said: Upstream | None = getattr(harness, "upstream", None)
-    return said
-
-
-def _spoken(harness: Harness) -> Dialect:
-    """The dialect that a harness is to speak: what its file says, else the first that its adapter knows."""
-    upstream = upstream_of(harness)
-    said: Dialect | None = upstream.dialect if upstream else None
-    first: Dialect = getattr(harness, "dialect", "chat")
-    return said or first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +60,7 @@ async def open_gateway(
     """The gateway for as long as the run needs it; None where no harness does. Raises HemraError for a key that is
     not to be had: none is needed where a cassette answers everything."""
     wanted = {
-        name: upstream for name, each in harnesses.items() if (upstream := upstream_of(each)) is not None
+        name: upstream for name, each in harnesses.items() if (upstream := each.traits.upstream) is not None
     }
     if not wanted:
         yield None
@@ -163,13 +149,15 @@ class Served:
                 names=names,
                 latency_ms={names.canonical(tool): delay for tool, delay in job.task.spec.latency_ms.items()},
                 forbidden=lambda name: names.canonical(name) in forbidden,
-                strip_tools=getattr(job.harness, "strip_tools", False),
+                strip_tools=job.harness.traits.strip_tools,
                 tells_tools=self.tells_conversation, emit=emit, prices=gateway.prices, cassette=cassette,
                 blob=None if keep is None else lambda body: keep(redactor.clean_bytes(body)),
             )
         )  # fmt: skip
         place = sandbox.address(gateway.server.endpoint)
-        return GatewayAddress(root=f"http://{place}/t/{job.trial}", token=token, dialect=_spoken(job.harness))
+        return GatewayAddress(
+            root=f"http://{place}/t/{job.trial}", token=token, dialect=job.harness.traits.spoken
+        )
 
     @property
     def over(self) -> list[asyncio.Event]:

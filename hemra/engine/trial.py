@@ -67,7 +67,7 @@ class Try:
         self._enforcement: dict[str, Enforcement] = {}
         self._attendants = Attendants(job.task, job.seed)
         self._conduct = Conduct(
-            job.task, job.limits, names_of(job.task, job.harness), getattr(job.harness, "tool_names", ())
+            job.task, job.limits, names_of(job.task, job.harness), job.harness.traits.tool_names
         )
         self._served = Served(context.gateway, job)
         #: Services of this trial alone that its programs may reach; to be filled before `carry_out`.
@@ -253,7 +253,7 @@ class Try:
     async def _announce(self, prepared: Prepared | None) -> None:
         """`trial.started` is on disk before anybody is told, and before the harness starts."""
         job = self.job
-        quotas = getattr(self._sandbox, "holds_quotas", False)
+        quotas = self._sandbox is not None and self._sandbox.traits.holds_quotas
         why = unheld(job.task, job.harness, job.limits, self._enforcement, quotas=quotas)
         seq = await self.log.append(
             TrialStarted(

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hemra.engine.limits import BUDGET, HELD_AS, NAMES
-from hemra.engine.mcp import taken_by
-from hemra.engine.served import upstream_of
+from hemra.engine.limits import BUDGET, NAMES
+from hemra.sandboxes.base import HELD_AS
 
 if TYPE_CHECKING:
     from eventlog.schemas.runs import Limits
@@ -42,9 +41,9 @@ def unheld(
     """Reason by name: limits by the names of the record, other fields by those of task.yaml, with a dot for parts.
     `quotas`: whether the sandbox gives folders a size of their own."""
     found = _limits(harness, limits, enforcement)
-    spec, enforces = task.spec, harness.enforces
-    gateway = upstream_of(harness) is not None
-    stripped = gateway and getattr(harness, "strip_tools", False)
+    spec, enforces, traits = task.spec, harness.enforces, harness.traits
+    gateway = traits.upstream is not None
+    stripped = gateway and traits.strip_tools
     if spec.network != "full" and not _held(enforcement, "network"):
         found["network"] = f"{spec.network} was asked for: {_by(enforcement, 'network')}"
     for folder in () if quotas else spec.quota_kb:
@@ -56,7 +55,7 @@ def unheld(
             found[name] = _AFTER if harness.records_tools or gateway else _NOT_TOLD
         elif spec.mcp_servers:
             found[name] = _OF_SERVERS
-    for name in spec.mcp_servers if taken_by(harness) is None else ():
+    for name in spec.mcp_servers if traits.mcp_transports is None else ():
         found[f"mcp_servers.{name}"] = "this kind of harness does not say whether it takes MCP servers"
     for part, value in msgspec.structs.asdict(spec.sampling).items():
         if value is not None and f"sampling.{part}" not in enforces and not gateway:
@@ -73,7 +72,7 @@ def _limits(harness: Harness, limits: Limits, enforcement: Mapping[str, Enforcem
         if getattr(limits, name) is None or name in harness.enforces:
             continue
         if name == "turns" or name in BUDGET:
-            if upstream_of(harness) is not None or (name == "turns" and harness.records_tools):
+            if harness.traits.upstream is not None or (name == "turns" and harness.records_tools):
                 continue
             found[name] = _UNSEEN.get(
                 name, "only the model gateway can hold it, and this harness has no upstream"

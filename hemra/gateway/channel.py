@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from hemra.datasets.toolnames import ToolNames
 from hemra.gateway.budget import Budget
 from hemra.gateway.conversation import Conversation
 from hemra.gateway.loop_guard import LoopGuard
 from hemra.gateway.recording import Recording
 from hemra.gateway.verdict import Ends
-from hemra.scoring.toolnames import ToolNames
 
 if TYPE_CHECKING:
     from eventlog.schemas.base import EventData

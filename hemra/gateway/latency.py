@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from hemra.datasets.toolnames import ToolNames
 from hemra.gateway.seen import ToolResult
-from hemra.scoring.toolnames import ToolNames
 
 
 def held_back_ms(

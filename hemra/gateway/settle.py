@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 #: Flags of a trial.
 CUT_AT_LENGTH, MALFORMED, EMPTY = "answer_cut_at_length", "malformed_arguments", "empty_answer"
 BAD_REQUEST, UNREAD = "bad_request", "conversation_unread"
-RETRIES, OTHER_MODEL, LOOPED, OUTGROWN = (
-    "model_retries",
+RETRIED, OTHER_MODEL, LOOPED, OUTGROWN = (
+    "model_retried",
     "other_model_answered",
     "loop_stopped",
     "context_exceeded",
@@ -209,7 +209,7 @@ def _flags(exchange: Exchange) -> list[str]:
     if outgrown(exchange.status, exchange.error):
         found.append(OUTGROWN)
     if exchange.main and seen is not None and seen.retry_of is not None:
-        found.append(RETRIES)
+        found.append(RETRIED)
     if not exchange.main or answer is None:
         return found
     if answer.finish_reason in _LENGTH:

@@ -150,7 +150,7 @@ def _asked(recipe: InstallRecipe, options: Options) -> dict[str, Any]:
 
 def _tried(recipe: InstallRecipe, build: Path) -> str:
     """What the program answers when it is asked for its version. Raises InstallError when that is another one."""
-    from hemra.engine.version import ask_version
+    from hemra.installing.version import ask_version
 
     answer = ask_version(recipe.asks_version(build), seconds=_VERSION_SECONDS)
     if answer.version is None:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from eventlog.schemas.conversation import TelemetrySampled
 from eventlog.schemas.runs import Limits
@@ -45,6 +45,18 @@ ENFORCEMENTS = {
     "privileges": "no program can gain privileges",
     "user_namespaces": "programs cannot make user namespaces, in which they would be root to more of the kernel",
     "process_cleanup": "nothing outlives the trial",
+}
+#: What a sandbox calls its holding of a limit. The others only a harness can hold: a sandbox sees
+#: processes and bytes, not turns.
+HELD_AS = {
+    "wall_seconds": "wall_time",
+    "cpu_seconds": "cpu_time",
+    "cpus": "cpus",
+    "output_bytes": "output",
+    "memory_bytes": "memory",
+    "processes": "processes",
+    "file_bytes": "file_size",
+    "workspace_bytes": "workspace_size",
 }
 
 #: `none`: no network. `gateway`: the endpoints of `SandboxSpec.reach` and nothing else. `full`: the network of
@@ -106,7 +118,7 @@ class SandboxSpec:
     - `solution`: the task's reference solution, visible (at the same place, read-only) where it is given
     - `login_files`: exactly these of the user's files
     - `quotas`: folders of the workspace, relative, and the bytes that each holds and no more; they begin empty and
-      go with the trial. Where `Sandbox.holds_quotas` is false they are plain folders
+      go with the trial. Where `SandboxTraits.holds_quotas` is false they are plain folders
     - `option`: what stood behind the colon of `--sandbox KIND:OPTION`; null without
     - `task`: the task's folder, for what describes its environment; no program of the trial may see it
     - `store`: id of the store, for labels on what outlives this process
@@ -225,8 +237,34 @@ class Entry:
 Snapshot = dict[str, Entry]
 
 
+def _usable(option: str | None) -> str | None:
+    return None
+
+
+def _nothing_left(store: str) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxTraits:
+    """What a kind of sandboxes may say of itself, before there is one. Each of these has a default.
+
+    - `why_not(option)`: why it cannot be used here with what stood behind the colon of `--sandbox KIND:OPTION`, one
+      line; None when it can, as far as it knows
+    - `brings_programs`: a trial's programs come from an image and not from this machine
+    - `holds_quotas`: a folder of `SandboxSpec.quotas` holds that much and no more
+    - `reclaim(store)`: removes what processes that died left of a store's sandboxes; a line for each thing that it
+      removed. Raises SandboxError naming what it cannot remove
+    """
+
+    why_not: Callable[[str | None], str | None] = _usable
+    brings_programs: bool = False
+    holds_quotas: bool = False
+    reclaim: Callable[[str], list[str]] = _nothing_left
+
+
 class Sandbox(Protocol):
-    """One try of one trial.
+    """One try of one trial. Its class is the kind: it has `traits`, and is called with a SandboxSpec.
 
     `workspace`, `home` and `harness_dir` (the harness's own folder, outside the workspace) are folders of this
     machine: the engine fills them after `create` and before the first `exec`, and looks into them after `stop`.
@@ -234,11 +272,15 @@ class Sandbox(Protocol):
     JSON: an image and its digest, say.
     """
 
+    traits: ClassVar[SandboxTraits]
     kind: str
     workspace: Path
     home: Path
     harness_dir: Path
     details: dict[str, Any]
+
+    def __init__(self, spec: SandboxSpec) -> None:
+        """Nothing is made yet."""
 
     async def create(self) -> None:
         """Make the folders and whatever else is needed. Raises SandboxError."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from eventlog.schemas.trials import Enforcement
 from hemra.sandboxes import bwrap_check, needs
-from hemra.sandboxes.base import ENFORCEMENTS, TASK_FILES, Endpoint, SandboxError, SandboxSpec
+from hemra.sandboxes.base import ENFORCEMENTS, TASK_FILES, Endpoint, SandboxError, SandboxSpec, SandboxTraits
 from hemra.sandboxes.forwarding import Forwarder, places
 from hemra.sandboxes.host import EFFORT, NO, YES, limits_enforcement
 from hemra.sandboxes.launcher import tasks_of_user
@@ -30,11 +30,18 @@ PROGRAM = "bwrap"
 NESTED = "nested"
 
 
+def _why_not(option: str | None) -> str | None:
+    """Why it cannot be used here; None when it can."""
+    if option not in (None, NESTED):
+        return f"bwrap takes the option {NESTED!r} (namespaces in namespaces) or none, so not {option!r}"
+    return bwrap_check.why_not()
+
+
 class BwrapSandbox(LocalSandbox):
     """One try of one trial in namespaces of its own. See `hemra.sandboxes.base.Sandbox`."""
 
+    traits = SandboxTraits(why_not=_why_not, holds_quotas=True)
     kind = "bwrap"
-    holds_quotas = True
 
     def __init__(self, spec: SandboxSpec) -> None:
         super().__init__(spec)
@@ -43,13 +50,6 @@ class BwrapSandbox(LocalSandbox):
         self._room: Room | None = None
         self._forwarder = Forwarder()
         self._made = self._scratch.path / "room"
-
-    @staticmethod
-    def why_not(option: str | None = None) -> str | None:
-        """Why it cannot be used here; None when it can."""
-        if option not in (None, NESTED):
-            return f"bwrap takes the option {NESTED!r} (namespaces in namespaces) or none, so not {option!r}"
-        return bwrap_check.why_not()
 
     async def create(self) -> None:
         """Make the folders, the control group and the namespaces. Raises SandboxError."""

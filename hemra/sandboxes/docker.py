@@ -29,6 +29,7 @@ from hemra.sandboxes.base import (
     OnStart,
     SandboxError,
     SandboxSpec,
+    SandboxTraits,
     Snapshot,
 )
 from hemra.sandboxes.docker_claims import docker_enforcement
@@ -51,14 +52,16 @@ from hemra.sandboxes.scratch import Scratch
 _FALLBACK_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def _why_not(option: str | None) -> str | None:
+    """Why no container can be made here; None when an engine answers. The image is not looked for."""
+    return "docker: names no image" if option == "" else why_no_engine()
+
+
 class DockerSandbox(FolderFiles):
     """One try of one trial in a container of its own. See `hemra.sandboxes.base.Sandbox`."""
 
+    traits = SandboxTraits(why_not=_why_not, brings_programs=True, holds_quotas=True, reclaim=reclaim)
     kind = "docker"
-    holds_quotas = True
-    #: Programs of a trial come from its image, not from this machine.
-    brings_programs = True
-    reclaim = staticmethod(reclaim)
 
     def __init__(self, spec: SandboxSpec) -> None:
         self._spec = spec
@@ -85,11 +88,6 @@ class DockerSandbox(FolderFiles):
         self.home = self._scratch.home
         self.harness_dir = self._scratch.harness
         self.details: dict[str, Any] = {}
-
-    @staticmethod
-    def why_not(option: str | None = None) -> str | None:
-        """Why no container can be made here; None when an engine answers. The image is not looked for."""
-        return "docker: names no image" if option == "" else why_no_engine()
 
     # -- its life ----------------------------------------------------------------------------
 

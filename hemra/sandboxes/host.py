@@ -10,21 +10,22 @@ import os
 import sys
 
 from eventlog.schemas.trials import Enforcement
-from hemra.sandboxes.base import ENFORCEMENTS
+from hemra.sandboxes.base import ENFORCEMENTS, SandboxTraits
 from hemra.sandboxes.local import LocalSandbox
 
 NO, EFFORT, YES = "not enforced", "best effort", "enforced"
 
 
+def _why_not(option: str | None) -> str | None:
+    """Nothing keeps it from being used; it has no option."""
+    return None if option is None else f"host takes no option, so not {option!r}"
+
+
 class HostSandbox(LocalSandbox):
     """One try of one trial on this machine. See `hemra.sandboxes.base.Sandbox`."""
 
+    traits = SandboxTraits(why_not=_why_not)
     kind = "host"
-
-    @staticmethod
-    def why_not(option: str | None = None) -> str | None:
-        """Nothing keeps it from being used; it has no option."""
-        return None if option is None else f"host takes no option, so not {option!r}"
 
     def enforcement(self) -> dict[str, Enforcement]:
         """How each limit and isolation is held here."""

@@ -11,7 +11,7 @@ import os
 import secrets
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hemra.sandboxes.base import (
     MARKER,
@@ -24,6 +24,7 @@ from hemra.sandboxes.base import (
     OnStart,
     SandboxError,
     SandboxSpec,
+    SandboxTraits,
 )
 from hemra.sandboxes.cgroups import Group
 from hemra.sandboxes.environment import trial_environment
@@ -37,9 +38,10 @@ from hemra.sandboxes.starter import HostStarter, Starter
 class LocalSandbox(FolderFiles):
     """One try of one trial on this machine. See `hemra.sandboxes.base.Sandbox`; `spec` is what it was made for.
 
-    A sandbox made from this one gives its `kind`, its `enforcement`, and what it does in another way.
+    A sandbox made from this one gives its `kind`, its `traits`, its `enforcement`, and what it does in another way.
     """
 
+    traits: ClassVar[SandboxTraits]
     kind = "local"
 
     def __init__(self, spec: SandboxSpec) -> None:

@@ -17,6 +17,7 @@ from eventlog.schemas.runs import Limits
 from hemra.sandboxes.attempts import GIVEN, ISOLATION, OUTLIVING, PASSING, WITHIN
 from hemra.sandboxes.base import (
     ENFORCEMENTS,
+    HELD_AS,
     ExecResult,
     ExecSpec,
     Network,
@@ -148,7 +149,7 @@ async def _pass_limit(ref: str, run: str, name: str) -> Verdict:
         raise SandboxError(f"sandbox {ref}: the probe did not run: {result.error}")
     if name == "cpus":
         return _rationed(result, _LIMITS[name].cpus or 0)
-    if result.limit is not None and _held_as(result.limit.name) == name:
+    if result.limit is not None and HELD_AS.get(result.limit.name, result.limit.name) == name:
         return Verdict(name, held=True)
     how = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.exit_signal}"
     fired = f", limit {result.limit.name}" if result.limit is not None else ""
@@ -163,12 +164,6 @@ def _rationed(result: ExecResult, cpus: float) -> Verdict:
     if used < cpus / _LITTLE:
         return Verdict("cpus", held=None, said="this machine is too busy to tell")
     return Verdict("cpus", used < cpus * _MORE, f"{used:.2f} processors were used, {cpus:g} allowed")
-
-
-def _held_as(limit: str) -> str:
-    from hemra.engine.limits import HELD_AS
-
-    return HELD_AS.get(limit, limit)
 
 
 @contextlib.asynccontextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hemra.sandboxes.base import SandboxError
 from hemra.sandboxes.cgroups import reclaim_groups
 from hemra.sandboxes.leftovers import end_marked
-from hemra.sandboxes.scratch import leftovers, owner_lives, remove_leftover, scratch_root
+from hemra.sandboxes.scratch import leftovers, owner_lives, remove_leftover, scratch_parent, scratch_root
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def reclaim_all(root: Path | None = None) -> Reclaimed:
 
 
 def _base(root: Path | None) -> Path:
-    return scratch_root(root or Path(tempfile.gettempdir()))
+    return scratch_root(root or scratch_parent())
 
 
 def _folder_of(base: Path, token: str) -> Path:

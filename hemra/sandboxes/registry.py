@@ -1,25 +1,19 @@
 """Sandboxes by name: `KIND` or `KIND:OPTION`. Other packages add kinds by the entry point group `hemra.sandboxes`.
 
-A kind is a callable that makes a sandbox from a SandboxSpec. It may also have, as attributes:
-
-    why_not(option)     why it cannot be used here, or None; without it a sandbox is made to find out
-    brings_programs     true where a trial's programs come from an image and not from this machine
-    reclaim(store)      removes what a process that died left; gives a line for each thing that it removed
+A kind is a class of sandboxes; see `hemra.sandboxes.base.Sandbox`.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import cast
 
 from hemra.errors import UsageError
-from hemra.sandboxes.base import Sandbox, SandboxSpec
-
-Make = Callable[[SandboxSpec], Sandbox]
+from hemra.sandboxes.base import Sandbox, SandboxSpec, SandboxTraits
 
 #: kind -> where what makes it is, loaded when it is asked for; and what it is, in one line.
 BUILTIN = {
@@ -48,27 +42,31 @@ def split(ref: str) -> tuple[str, str | None]:
     return kind, option if colon else None
 
 
-def maker(kind: str) -> Make:
-    """What makes sandboxes of a kind. Raises UsageError when there is none, or when it cannot be loaded."""
+def class_of(kind: str) -> type[Sandbox]:
+    """The class of a kind. Raises UsageError when there is none, or when it cannot be loaded."""
     if kind in BUILTIN:
         module, _, name = BUILTIN[kind][0].partition(":")
-        return cast(Make, getattr(importlib.import_module(module), name))
+        return cast(type[Sandbox], getattr(importlib.import_module(module), name))
     point = _points().get(kind)
     if point is None:
         kinds = sandbox_kinds()
         near = difflib.get_close_matches(kind, kinds, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(kinds)}"
         raise UsageError(f"no sandbox {kind!r}: {hint}")
+    whose = f"sandbox {kind!r} ({point.value})"
     try:
-        return cast(Make, point.load())
+        loaded = point.load()
     except Exception as error:  # somebody else's module may fail in any way
-        raise UsageError(f"sandbox {kind!r} ({point.value}) cannot be loaded: {error}") from error
+        raise UsageError(f"{whose} cannot be loaded: {error}") from error
+    if not isinstance(getattr(loaded, "traits", None), SandboxTraits):
+        raise UsageError(f"{whose} is none for this hemra: it has no `traits`, see docs/sandboxes.md")
+    return cast(type[Sandbox], loaded)
 
 
 def open_sandbox(ref: str, spec: SandboxSpec) -> Sandbox:
     """A sandbox of that kind, not yet created. Raises UsageError when there is no such kind."""
     kind, option = split(ref)
-    return maker(kind)(replace(spec, option=option))
+    return class_of(kind)(replace(spec, option=option))
 
 
 def why_not(ref: str) -> str | None:
@@ -77,11 +75,7 @@ def why_not(ref: str) -> str | None:
     Raises UsageError when there is no such kind.
     """
     kind, option = split(ref)
-    ask: Any = getattr(maker(kind), "why_not", None)
-    if ask is None:
-        return None
-    said: str | None = ask(option)
-    return said
+    return class_of(kind).traits.why_not(option)
 
 
 def choose(ref: str | None) -> tuple[str, str | None]:
@@ -104,7 +98,5 @@ def reclaim(refs: Iterable[str], store: str) -> list[str]:
     """
     told: list[str] = []
     for kind in dict.fromkeys(split(ref)[0] for ref in refs):
-        clear: Any = getattr(maker(kind), "reclaim", None)
-        if clear is not None:
-            told += clear(store)
+        told += class_of(kind).traits.reclaim(store)
     return told

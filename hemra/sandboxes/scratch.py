@@ -34,6 +34,11 @@ _PAUSE_SECONDS = 0.002
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
+def scratch_parent() -> Path:
+    """The folder below which sandboxes put what a trial needs (TMPDIR)."""
+    return Path(tempfile.gettempdir())
+
+
 def scratch_root(parent: Path) -> Path:
     """The folder of this user's trials below `parent`; it need not be there yet."""
     return parent.resolve() / f"hemra-{os.getuid()}"
@@ -162,7 +167,7 @@ def private_folder(purpose: str) -> Iterator[Path]:
     When this process dies before that, the next engine removes it. Raises SandboxError when it cannot be made;
     what cannot be removed at the end stays.
     """
-    root = scratch_root(Path(tempfile.gettempdir()))
+    root = scratch_root(scratch_parent())
     folder = OwnedFolder(root, f"{purpose}-{os.getpid()}", secrets.token_hex(8))
     folder.create()
     try:

@@ -21,11 +21,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from eventlog.envelope import Event
-from hemra.scoring.toolnames import ToolNames
+from hemra.datasets.toolnames import ToolNames
+from hemra.services import SERVICE_ASKED
 
 UNKNOWN = "unknown"
-#: Code of the note that holds what a service was asked.
-SERVICE_ASKED = "service_asked"
 #: Of a longer message a verifier gets this many characters of its beginning and of its end. Else a harness could keep
 #: itself from being scored with an answer that no verifier reads through in its time.
 KEPT_CHARS = 256 * 1024

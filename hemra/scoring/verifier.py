@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hemra.datasets.beside import beside
 from hemra.datasets.model import Task
 from hemra.datasets.prepare import pinned_bytes
 from hemra.datasets.taskcode import run_task_code
 from hemra.errors import DatasetChanged
 from hemra.sandboxes.base import SandboxError
-from hemra.scoring.beside import beside
 from hemra.scoring.contract import ContractError, Score, check, failed
 
 

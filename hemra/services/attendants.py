@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eventlog.schemas.conversation import NoteRecorded
-from hemra.datasets.again import CORPUS
 from hemra.datasets.prepare import Prepared, draw, pinned_bytes, tell
 from hemra.errors import HemraError
-from hemra.scoring.trace import SERVICE_ASKED
+from hemra.services import SERVICE_ASKED
 from hemra.services.mcp import listening, put_files, servers_for
 from hemra.services.site import Site, load_site, read_corpus
 from hemra.services.web import Web
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The value, and the variable, that hold the address of the web.
 WEB, WEB_VARIABLE = "web", "HEMRA_WEB"
+#: The value by which prepare.py names a folder of the workspace that holds pages for the web.
+CORPUS = "web_corpus"
 
 
 Fill = Callable[["Task", Path, int], Awaitable[dict[str, Any]]]

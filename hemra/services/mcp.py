@@ -57,7 +57,7 @@ def servers_for(task: Task, sandbox: Sandbox, values: dict[str, Any]) -> dict[st
     """The servers as programs of the trial start or reach them, placeholders filled. Raises HemraError."""
     files = {path: sandbox.inside(sandbox.harness_dir / TASK_FILES / path) for path in files_of(task)}
     # Where programs come from an image, its own Python is meant.
-    pythons = () if getattr(sandbox, "brings_programs", False) else PYTHON
+    pythons = () if sandbox.traits.brings_programs else PYTHON
     programs = files | dict.fromkeys(pythons, sys.executable)
 
     def ready(name: str, server: TaskMcpServer) -> McpServer:

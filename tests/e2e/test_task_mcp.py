@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hemra.scoring.toolnames import ToolNames
+from hemra.datasets.toolnames import ToolNames
 from tests.e2e.conftest import Command
 from tests.e2e.test_real_agents import KEY, Agent, each, harness_file, needed
 from tools.model_server import actions

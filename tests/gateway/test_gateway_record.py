@@ -289,7 +289,7 @@ def test_a_retry_names_the_call_that_it_repeats(rig: Rig) -> None:
         assert [trial.ask("chat").status for _ in range(3)] == [500, 500, 200]
     assert [event.retry_of for event in trial.asked] == [None, "m1", "m2"]
     assert [answer.ended for answer in trial.settled(3)] == ["error", "error", "complete"]
-    assert "model_retries" in trial.channel.flags
+    assert "model_retried" in trial.channel.flags
     assert trial.channel.verdict() == (None, None)
     assert (trial.channel.calls, trial.channel.failed) == (3, 2)
 

@@ -124,4 +124,4 @@ def test_clients_that_give_up_waiting_try_again(rig: Rig) -> None:
     assert [answer.ended for answer in trial.settled(2)] == ["disconnected", "complete"]
     assert [event.retry_of for event in trial.asked] == [None, "m1"]
     assert trial.channel.verdict(stopped=False) == (None, None)
-    assert trial.channel.flags == ["model_retries"]
+    assert trial.channel.flags == ["model_retried"]

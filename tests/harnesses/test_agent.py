@@ -276,6 +276,17 @@ def test_what_is_held_is_what_the_adapter_can() -> None:
     assert Capabilities(tools="groups", system_prompt=True).enforces == frozenset()
 
 
+def test_the_engine_is_told_what_the_adapter_and_the_file_say(tmp_path: Path) -> None:
+    """The engine would take an agent for one that has no tools, takes no servers and speaks another dialect."""
+    servers = {"s": {"command": "/bin/true"}}
+    said = agent(tmp_path, command="/bin/true", strip_tools=True, settings={"mcp_servers": servers}).traits
+    assert (said.mcp_transports, said.mcp_names, said.strip_tools) == (("stdio",), ("s",), True)
+    assert set(said.tool_names) == {"terminal", "read_file", "patch", "write_file"}
+    assert (said.dialect, said.spoken) == ("chat", "chat")
+    upstream = {"base_url": "http://127.0.0.1:9", "dialect": "messages"}
+    assert agent(tmp_path, command="/bin/true", upstream=upstream).traits.spoken == "messages"
+
+
 def test_events_give_answer_and_end() -> None:
     """The answer would be lost, or a run that ended in order called broken."""
     events, said = told({"type": "start"}, {"type": "text", "text": "hi"}, {"type": "done"}, code=3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harnesses.base import HarnessFile
+from harnesses.base import HarnessFile, HarnessTraits
 from harnesses.command import CommandHarness
 from harnesses.errors import HarnessFileError, HarnessNotFound, LaunchError
 from harnesses.file import check, command_words, read_harness_file
@@ -272,6 +272,7 @@ def test_every_harness_tells_the_same_things(tmp_path: Path) -> None:
         assert one.enforces == frozenset()
         assert isinstance(one.records_tools, bool)
         assert one.interpreter().ended is False
+        assert isinstance(one.traits, HarnessTraits)
 
 
 def test_a_key_file_is_looked_for_beside_the_harness_file(tmp_path: Path) -> None:
@@ -280,9 +281,10 @@ def test_a_key_file_is_looked_for_beside_the_harness_file(tmp_path: Path) -> Non
     made = CommandHarness(
         check({"name": "a", "kind": "command", "command": "sh", "upstream": upstream}), tmp_path
     )
-    assert made.upstream is not None
-    assert made.upstream.key is not None
-    assert made.upstream.key.file == str(tmp_path / "key")
+    upstream_said = made.traits.upstream
+    assert upstream_said is not None
+    assert upstream_said.key is not None
+    assert upstream_said.key.file == str(tmp_path / "key")
     assert made.definition["upstream"]["key"]["file"] == "./key"
 
 

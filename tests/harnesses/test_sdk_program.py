@@ -21,7 +21,7 @@ from harnesses.registry import KINDS, load_harness
 from harnesses.sdk_program import SdkHarness, SdkInterpreter
 from hemra.datasets.load import load_dataset
 from hemra.datasets.prepare import prepare
-from hemra.scoring.toolnames import canonical
+from hemra.datasets.toolnames import canonical
 from tests.harnesses.trial_inputs import trial_input
 from tests.hemra.solved_trials import verifier_of
 from tests.hemra.task_folders import blank_trace

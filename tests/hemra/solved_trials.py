@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hemra.datasets.beside import FOLDER
 from hemra.datasets.load import bundled_root, load_dataset, load_folder
 from hemra.datasets.model import Task
 from hemra.datasets.prepare import Prepared, prepare
-from hemra.scoring.beside import FOLDER
 from tests.hemra.task_folders import solve
 
 DATASET = load_dataset("hermes")

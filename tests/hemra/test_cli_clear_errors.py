@@ -15,8 +15,8 @@ from eventlog.segments import list_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from hemra.cli.failure import line_of
-from hemra.datasets.validate import validate
-from hemra.scoring.gates.suite import check_folder
+from hemra.gates.suite import check_folder
+from hemra.gates.validate import validate
 from tests.hemra.command_line import Run, runner
 from tests.hemra.task_folders import make_task
 from tests.projections.synthetic_runs import SyntheticRun, new_store

@@ -9,8 +9,8 @@ import pytest
 
 from eventlog.schemas.runs import Limits
 from harnesses.registry import KINDS
+from hemra.datasets.toolnames import ToolNames
 from hemra.engine.conduct import NONE_ALLOWED, Conduct
-from hemra.scoring.toolnames import ToolNames
 
 
 def conduct(kind: str, *allowed: str) -> Conduct:

@@ -11,10 +11,10 @@ import pytest
 
 from hemra.datasets.load import load_task
 from hemra.errors import UsageError
-from hemra.scoring.gates import check, oddities
-from hemra.scoring.gates.check import Row, check_task
-from hemra.scoring.gates.stage import Stage
-from hemra.scoring.gates.suite import Checked, check_folder
+from hemra.gates import check, oddities
+from hemra.gates.check import Row, check_task
+from hemra.gates.stage import Stage
+from hemra.gates.suite import Checked, check_folder
 from tests.hemra.task_folders import make_task
 
 YAML = "id: demo/one\nversion: 1\ntitle: T\ndifficulty: 1\nallowed_tools: [terminal]\nverifier: {timeout_seconds: 2}\n"

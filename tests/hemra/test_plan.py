@@ -11,7 +11,7 @@ import pytest
 
 from eventlog.schemas.runs import Limits
 from eventlog.store import Store
-from hemra.engine import version
+from hemra.installing import version
 from hemra.engine.begin import begin
 from hemra.engine.plan import Plan, make_plan
 from hemra.engine.request import RunRequest

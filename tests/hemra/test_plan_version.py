@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hemra.engine.version import ask_version
+from hemra.installing.version import ask_version
 
 
 def python(code: str) -> list[str]:

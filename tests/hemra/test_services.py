@@ -16,7 +16,7 @@ import pytest
 
 from hemra.datasets.load import load_task
 from hemra.errors import HemraError, UsageError
-from hemra.scoring.gates.stage import Stage
+from hemra.gates.stage import Stage
 from hemra.services.attendants import pages_of
 from hemra.services.site import Site, load_site, read_corpus
 from hemra.services.web import MAX_HEAD, Web

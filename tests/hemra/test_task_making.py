@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from eventlog.store import Store
-from hemra.datasets.again import prepare_again, prepare_task, recorded_trial
 from hemra.datasets.integrity import differing
 from hemra.datasets.load import load_dataset, load_folder, load_suite, load_task, select
 from hemra.datasets.model import TaskSpec
@@ -19,7 +18,8 @@ from hemra.datasets.pins import pin
 from hemra.datasets.schema import ENGINE, GATEWAY, HARNESS, MEANINGS, PEOPLE, SANDBOX, task_schema
 from hemra.datasets.template import new_task
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
-from hemra.scoring.gates.suite import check_folder
+from hemra.gates.again import prepare_again, prepare_task, recorded_trial
+from hemra.gates.suite import check_folder
 from tests.hemra.engine_driver import Quiet
 from tests.hemra.task_folders import make_task
 
@@ -330,7 +330,7 @@ def test_checks_are_no_part_of_a_task(tmp_path: Path) -> None:
 
 def test_the_kit_is_part_of_the_scorer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials scored by another version of the kit would be compared as if one scorer had judged them."""
-    from hemra.scoring import beside
+    from hemra.datasets import beside
 
     uses = make_task(tmp_path, "a", verifier="import hemra_verifier\ndef verify(w, t): return 1\n")
     plain = make_task(tmp_path, "b")

@@ -12,17 +12,17 @@ import pytest
 
 from eventlog.schemas.conversation import ToolCalled
 from eventlog.schemas.runs import Limits
-from harnesses.base import HarnessFile
+from harnesses.base import HarnessFile, HarnessTraits
 from harnesses.registry import KINDS, load_harness
 from hemra.datasets.load import load_task
-from hemra.datasets.validate import validate
+from hemra.datasets.toolnames import ToolNames
 from hemra.engine import mcp as of_run
 from hemra.engine.conduct import Conduct
 from hemra.engine.network import conflicts
 from hemra.engine.unheld import unheld
 from hemra.errors import HemraError, UsageError
-from hemra.scoring.gates.stage import Stage
-from hemra.scoring.toolnames import ToolNames
+from hemra.gates.stage import Stage
+from hemra.gates.validate import validate
 from tests.e2e.conftest import command_in
 from tests.hemra.mcp_tasks import EXAMPLES, HEAD, listening, outcomes, two_tasks
 from tests.hemra.task_folders import make_task
@@ -170,6 +170,7 @@ def test_a_kind_that_does_not_say_is_recorded(tmp_path: Path) -> None:
     class Foreign:
         enforces: frozenset[str] = frozenset()
         records_tools = False
+        traits = HarnessTraits()
 
     found = unheld(task, Foreign(), Limits(), {})  # type: ignore[arg-type]
     assert found["mcp_servers.a"] == "this kind of harness does not say whether it takes MCP servers"
@@ -265,7 +266,7 @@ def test_its_files_cannot_be_changed_in_a_sandbox(tmp_path: Path) -> None:
 
 def test_the_examples_pass_every_gate() -> None:
     """People copy them, and a task with servers could not be checked as others are."""
-    from hemra.scoring.gates.suite import check_folder
+    from hemra.gates.suite import check_folder
 
     results = check_folder(EXAMPLES, [], seeds=range(1, 2), jobs=2, tell=lambda _: None)
     assert {result.task: result.ok for result in results} == {"mcp/ledger": True, "mcp/ledger-http": True}

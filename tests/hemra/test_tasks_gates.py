@@ -10,7 +10,7 @@ import pytest
 
 from hemra.datasets.load import BUNDLED_NAME, bundled_names, bundled_root, load_dataset, load_folder
 from hemra.datasets.prepare import draw
-from hemra.scoring.gates.suite import check_folder
+from hemra.gates.suite import check_folder
 
 #: The suite that this one supersedes: categories with how many tasks each has.
 CATEGORIES = {

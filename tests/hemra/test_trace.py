@@ -20,7 +20,7 @@ from eventlog.schemas.trials import (
     TrialQueued,
     TrialStarted,
 )
-from hemra.scoring.toolnames import ALIASES, canonical
+from hemra.datasets.toolnames import ALIASES, canonical
 from hemra.scoring.trace import KEPT_CHARS, as_text, build_trace
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from hemra.datasets import imports
 from hemra.datasets.load import bundled_root
-from hemra.datasets.validate import validate
 from hemra.errors import NotFound
+from hemra.gates.validate import validate
 from tests.hemra.task_folders import PASSING, make_task
 
 YAML = "id: demo/one\nversion: 1\ntitle: A task\ndifficulty: 1\n"

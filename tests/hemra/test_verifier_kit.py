@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hemra.scoring.beside import FOLDER
+from hemra.datasets.beside import FOLDER
 
 sys.path.append(str(FOLDER))
 try:

@@ -125,7 +125,7 @@ def test_what_cannot_be_checked_is_a_usage_error(
 
 def test_without_a_watch_it_says_so(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without bubblewrap would take silence for a harness that reaches nothing."""
-    monkeypatch.setattr("hemra.installing.checking.watched.why_not", lambda: "no bubblewrap here")
+    monkeypatch.setattr("hemra.checking.watched.why_not", lambda: "no bubblewrap here")
     code, told, _ = check()
     assert (code, told["seen"]["sandbox"], told["seen"]["outside"]) == (0, "host", None)
     assert told["seen"]["not_watched"] == "no bubblewrap here"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from hemra.checking import answers
+from hemra.checking.endpoint import DONE, WORD, CheckModel, arguments
 from hemra.gateway.normal import Tool
-from hemra.installing.checking import answers
-from hemra.installing.checking.endpoint import DONE, WORD, CheckModel, arguments
 
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 TOKEN = "a-token-of-one-trial"

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from hemra.installing.checking.outside import destination, question, reply
+from hemra.checking.outside import destination, question, reply
 
 
 def _packet(to: str, port: int, *, protocol: int = 6, flags: int = 0x02, sender: int = 40_000) -> bytes:

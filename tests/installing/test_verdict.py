@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eventlog.schemas.trials import Usage
-from hemra.installing.checking.attempt import Seen
-from hemra.installing.checking.report import facts, verdict
+from hemra.checking.attempt import Seen
+from hemra.checking.report import facts, verdict
 
 CALL = {
     "method": "POST", "path": "/t/check/v1/messages", "status": 200, "dialect": "messages", "model": "m",

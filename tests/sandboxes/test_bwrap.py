@@ -339,7 +339,7 @@ def test_namespaces_in_namespaces_are_had_where_they_are_asked_for(tmp_path: Pat
         finally:
             await box.destroy()
 
-    assert BwrapSandbox.why_not("nested") is None
+    assert BwrapSandbox.traits.why_not("nested") is None
     assert asyncio.run(go("nested")) == (0, "not enforced")
     assert asyncio.run(go(None)) == (1, "enforced")
 

@@ -82,6 +82,6 @@ def test_a_weaker_sandbox_is_chosen_with_a_word(
 
 def test_the_check_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planning a run must not cost a process or a folder."""
-    monkeypatch.setattr(check, "scratch_root", lambda: tmp_path)
+    monkeypatch.setattr(check, "scratch_parent", lambda: tmp_path)
     assert check.sandbox_kind("host") == []
     assert list(tmp_path.rglob("*.owner")) == []

@@ -126,7 +126,7 @@ def test_no_engine_is_one_line_with_the_remedy(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(SandboxError, match=r"no container engine answers at unix://.*DOCKER_HOST") as error:
         asyncio.run(tried(tmp_path, ["true"]))
     assert error.value.infra
-    why = DockerSandbox.why_not("image")
+    why = DockerSandbox.traits.why_not("image")
     assert why is not None
     assert "DOCKER_HOST" in why
     assert not list(tmp_path.rglob("workspace"))
@@ -136,7 +136,7 @@ def test_no_engine_is_one_line_with_the_remedy(tmp_path: Path, monkeypatch: pyte
 def test_an_engine_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Broken: a trial is sent to an engine that cannot see its folders."""
     monkeypatch.setenv("DOCKER_HOST", where)
-    assert "on this machine" in (DockerSandbox.why_not() or "")
+    assert "on this machine" in (DockerSandbox.traits.why_not(None) or "")
 
 
 def test_an_engine_that_sees_other_folders_is_told(tmp_path: Path) -> None:

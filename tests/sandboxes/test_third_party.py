@@ -85,9 +85,21 @@ def test_the_example_is_probed_like_our_own(installed: Path) -> None:
     assert not attempts["file_system"]
 
 
-def test_a_sandbox_that_cannot_be_loaded_is_a_clear_error(installed: Path) -> None:
-    """Somebody else's broken package must not look like a bug of ours, or like an unknown name."""
-    (installed / "hemra_offline.py").write_text("import nothing_such\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("import os", "import nothing_such", "cannot be loaded: No module named 'nothing_such'"),
+        ("(why_not=", "(whynot=", "cannot be loaded: SandboxTraits.__init__() got an unexpected keyword"),
+        ("    traits = SandboxTraits(why_not=why_not)\n", "", "none for this hemra: it has no `traits`"),
+    ],
+)
+def test_a_sandbox_that_is_none_is_a_clear_error(installed: Path, before: str, after: str, said: str) -> None:
+    """Somebody else's broken package would look like a bug of ours, or what it says of itself would go unheard."""
+    module = installed / "hemra_offline.py"
+    code = module.read_text(encoding="utf-8")
+    assert before in code
+    module.write_text(code.replace(before, after, 1), encoding="utf-8")
     done = hemra(installed, "sandbox", "probe", "offline")
     assert done.returncode == 2
-    assert "sandbox 'offline' (hemra_offline:OfflineSandbox) cannot be loaded" in done.stderr
+    assert "sandbox 'offline' (hemra_offline:OfflineSandbox)" in done.stderr
+    assert said in done.stderr

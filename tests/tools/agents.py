@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hemra.scoring.toolnames import canonical
+from hemra.datasets.toolnames import canonical
 
 Run = Callable[[str], "tuple[bool, str]"]
 

@@ -13,7 +13,7 @@ from tools.harness_faults.page import page
 from tools.harness_faults.trial import Outcome
 
 FINE = Outcome(
-    outcome="provider_error", reason="HTTP 500", flags=["model_retries"], score="FAIL", seconds=7.4,
+    outcome="provider_error", reason="HTTP 500", flags=["model_retried"], score="FAIL", seconds=7.4,
     served={"500": 3}, recorded={"error": 3}, usage=((0, 0), (None, None)), left=[], found=[],
 )  # fmt: skip
 SERVED = dataclasses.replace(
@@ -67,4 +67,4 @@ def test_results_of_several_processes_are_one_page(tmp_path: Path, monkeypatch: 
         {"b-chat": {"500": SERVED}, "a-chat": {"500": dataclasses.replace(FINE, seconds=99.0)}}, "bwrap"
     )
     assert "| 500 | `completed` | PASS | — | 2 × complete | 2 × complete | 117, 38 | 7 |" in written
-    assert "| 500 | `provider_error` | FAIL | `model_retries` | 3 × 500 | 3 × error | —, — | 99 |" in written
+    assert "| 500 | `provider_error` | FAIL | `model_retried` | 3 × 500 | 3 × error | —, — | 99 |" in written

@@ -12,7 +12,15 @@ import sys
 from dataclasses import replace
 
 from eventlog.schemas.trials import Enforcement
-from hemra.sandboxes.base import ExecResult, ExecSpec, OnOutput, OnSample, OnStart, SandboxError
+from hemra.sandboxes.base import (
+    ExecResult,
+    ExecSpec,
+    OnOutput,
+    OnSample,
+    OnStart,
+    SandboxError,
+    SandboxTraits,
+)
 from hemra.sandboxes.cgroups import usable
 from hemra.sandboxes.host import host_enforcement
 from hemra.sandboxes.local import LocalSandbox
@@ -21,21 +29,22 @@ from hemra.sandboxes.local import LocalSandbox
 PREFIX = ["unshare", "--map-current-user", "--net", "--"]
 
 
+def why_not(option: str | None) -> str | None:
+    """Why it cannot be used here; None when it can. Asked before a run starts."""
+    if option is not None:
+        return f"offline takes no option, so not {option!r}"
+    try:
+        done = subprocess.run([*PREFIX, "true"], capture_output=True, text=True, timeout=10, check=False)
+    except OSError as error:
+        return f"unshare cannot be started: {error.strerror}; install util-linux"
+    return None if done.returncode == 0 else done.stderr.strip() or "unshare does not work here"
+
+
 class OfflineSandbox(LocalSandbox):
     """One try of one trial on this machine, without any network."""
 
+    traits = SandboxTraits(why_not=why_not)
     kind = "offline"
-
-    @staticmethod
-    def why_not(option: str | None = None) -> str | None:
-        """Why it cannot be used here; None when it can. Asked before a run starts."""
-        if option is not None:
-            return f"offline takes no option, so not {option!r}"
-        try:
-            done = subprocess.run([*PREFIX, "true"], capture_output=True, text=True, timeout=10, check=False)
-        except OSError as error:
-            return f"unshare cannot be started: {error.strerror}; install util-linux"
-        return None if done.returncode == 0 else done.stderr.strip() or "unshare does not work here"
 
     async def create(self) -> None:
         """Make the folders, unless the trial is to reach something."""

@@ -17,10 +17,10 @@ from eventlog.envelope import Event
 from harnesses.base import TrialInput
 from harnesses.protocol import ProtocolInterpreter, solution_launch
 from hemra.datasets.prepare import draw
-from hemra.engine.check import scratch_root
 from hemra.errors import HemraError
 from hemra.sandboxes.base import ExecSpec, SandboxSpec
 from hemra.sandboxes.host import HostSandbox
+from hemra.sandboxes.scratch import scratch_parent
 from hemra.scoring.trace import build_trace
 from hemra.services.attendants import Attendants, Fill
 
@@ -67,7 +67,7 @@ class Stage:
         self.seed = seed
         spec = SandboxSpec(
             run=f"gates-{os.getpid()}", trial=f"{next(_numbers):06d}", try_no=1,
-            limits=task.spec.limits.as_limits(), root=scratch_root(),
+            limits=task.spec.limits.as_limits(), root=scratch_parent(),
         )  # fmt: skip
         self._sandbox = HostSandbox(spec)
         self._attendants = Attendants(task, seed, filled)

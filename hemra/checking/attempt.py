@@ -20,16 +20,16 @@ import msgspec
 from eventlog import clock
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Usage
-from harnesses.base import Dialogue
+from harnesses.base import Dialogue, FileReader
 from harnesses.errors import HarnessError
+from hemra.checking.endpoint import INSTRUCTION, CheckModel
+from hemra.checking.outside import Attempt, Outside
 from hemra.engine.speech import speech_of
-from hemra.installing.checking.endpoint import INSTRUCTION, CheckModel
-from hemra.installing.checking.outside import Attempt, Outside
 from hemra.sandboxes.base import ENDED_BY_US
 from hemra.secrets import Redactor
 
 if TYPE_CHECKING:
-    from harnesses.base import Conclusion, Dialect, Harness, Interpreter, Launch
+    from harnesses.base import Conclusion, Harness, Interpreter, Launch
     from hemra.sandboxes.base import ExecResult, Sandbox
 
 _OUTPUT_BYTES = 8 << 20
@@ -150,10 +150,10 @@ class Watch:
 async def carry_out(order: Order) -> Seen:
     """Run the harness once. Raises HemraError."""
     harness = harness_for(order.ref, order.dialect)
-    upstream = getattr(harness, "upstream", None)
     seen = Seen(
-        harness=harness.name, kind=harness.kind, sandbox=order.sandbox, has_model=upstream is not None
-    )
+        harness=harness.name, kind=harness.kind, sandbox=order.sandbox,
+        has_model=harness.traits.upstream is not None,
+    )  # fmt: skip
     seen.version, seen.version_problem = await asyncio.to_thread(_version, harness)
     token = secrets.token_urlsafe(24)
     model = CheckModel(token)
@@ -178,7 +178,7 @@ def _attempt(each: Attempt) -> dict[str, Any]:
 
 
 def _version(harness: Harness) -> tuple[str | None, str | None]:
-    from hemra.engine.version import ask_version
+    from hemra.installing.version import ask_version
 
     argv = harness.version_argv
     answer = ask_version(argv, seconds=60) if argv else None
@@ -214,12 +214,11 @@ async def _in_sandbox(
 
 
 def _spec(order: Order, harness: Harness) -> Any:
-    from hemra.engine.network import needs_of
     from hemra.engine.place import shown
     from hemra.sandboxes.base import LoginFile, SandboxSpec
 
     hidden = (Path(order.store),)
-    needs = needs_of(harness)
+    needs = harness.traits.needs
     read_only, masked = shown(needs, hidden)
     # The namespace around it is what keeps it from the network.
     return SandboxSpec(
@@ -232,15 +231,14 @@ def _spec(order: Order, harness: Harness) -> Any:
 def _trial(order: Order, harness: Harness, sandbox: Sandbox, address: str, token: str) -> Any:
     from harnesses.base import GatewayAddress, TrialInput
 
-    upstream = getattr(harness, "upstream", None)
-    dialect: Dialect = getattr(harness, "dialect", None) or getattr(upstream, "dialect", None) or "chat"
-    gateway = GatewayAddress(root=f"{address}/t/check", token=token, dialect=dialect)
+    traits = harness.traits
+    gateway = GatewayAddress(root=f"{address}/t/check", token=token, dialect=traits.spoken)
     return TrialInput(
         run="check", trial="0001", task="check", instruction=INSTRUCTION,
         workspace=sandbox.inside(sandbox.workspace), home=sandbox.inside(sandbox.home),
         harness_dir=sandbox.inside(sandbox.harness_dir), seed=0, attempt=1,
         limits=Limits(wall_seconds=order.seconds, turns=20),
-        gateway=gateway if upstream is not None else None, model=harness.definition.get("model"),
+        gateway=gateway if traits.upstream is not None else None, model=harness.definition.get("model"),
     )  # fmt: skip
 
 
@@ -269,9 +267,9 @@ async def _exec(order: Order, harness: Harness, sandbox: Sandbox, launch: Launch
 async def _conclude(sandbox: Sandbox, launch: Launch, watch: Watch, result: ExecResult) -> Conclusion:
     from hemra.engine.kept import kept_files
 
-    if launch.keep_home and (show := getattr(watch.interpreter, "files", None)) is not None:
+    if launch.keep_home and isinstance(watch.interpreter, FileReader):
         found, _ = await kept_files(sandbox, launch.keep_home)
-        show(found)
+        watch.interpreter.files(found)
     ours = result.limit is not None or bool(ENDED_BY_US & set(result.flags))
     how = (None, None) if ours else (result.exit_code, result.exit_signal)
     return watch.interpreter.finish(*how)[1]

@@ -14,9 +14,9 @@ import msgspec
 from hemra.datasets.load import load_task, task_folders
 from hemra.datasets.model import Task
 from hemra.datasets.selection import chosen, is_trait, matching
-from hemra.datasets.validate import ERROR, Finding, check_task_folder
 from hemra.errors import HemraError, UsageError
-from hemra.scoring.gates.check import DEFAULT_SEEDS, GATES, Row, check_task
+from hemra.gates.check import DEFAULT_SEEDS, GATES, Row, check_task
+from hemra.gates.validate import ERROR, Finding, check_task_folder
 
 #: The findings of `hemra task validate` are a gate too.
 VALID = "valid"

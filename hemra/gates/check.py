@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hemra.datasets.beside import beside
 from hemra.datasets.lints import SOLUTION
 from hemra.datasets.model import Task
 from hemra.datasets.prepare import pinned_bytes
 from hemra.datasets.taskcode import Ran, run_task_code_often
 from hemra.errors import HemraError
+from hemra.gates import impostors, oddities
+from hemra.gates.stage import Copies, Played, Stage, need
 from hemra.sandboxes.scratch import private_folder
-from hemra.scoring.beside import beside
 from hemra.scoring.contract import FAIL, PASS, SKIPPED, VERIFIER_ERROR, ContractError
 from hemra.scoring.contract import check as checked
-from hemra.scoring.gates import impostors, oddities
-from hemra.scoring.gates.stage import Copies, Played, Stage, need
 from hemra.scoring.verifier import score
 
 GATES = ("oracle", "right", "wrong", "nop", "saboteur", "parrot", "odd")

@@ -16,12 +16,12 @@ from aiohttp import web
 
 from eventlog import clock
 from eventlog.schemas.trials import Usage
+from hemra.checking import answers
+from hemra.datasets.toolnames import canonical
 from hemra.gateway.dialects import of_path
 from hemra.gateway.normal import Dialect, Request, Tool
 from hemra.gateway.probes import local_answer
-from hemra.installing.checking import answers
 from hemra.sandboxes.base import Endpoint
-from hemra.scoring.toolnames import canonical
 
 WORD = "hemra-check"
 INSTRUCTION = f"Run the command `echo {WORD}` once, then say what it printed."

@@ -17,7 +17,9 @@ from hemra.datasets.load import dataset_name, duplicates, load_task, task_folder
 from hemra.datasets.model import PLACEHOLDER, Task
 from hemra.datasets.prepare import Prepared
 from hemra.errors import HemraError
+from hemra.gates.stage import Stage
 from hemra.sandboxes.scratch import private_folder
+from hemra.scoring.verifier import score
 
 ERROR = "error"
 WARNING = "warning"
@@ -82,9 +84,6 @@ async def check_task_folder(task: Task) -> list[Finding]:
 
 async def _tried(task: Task) -> AsyncIterator[Finding]:
     """What preparing the task and asking its verifier show."""
-    from hemra.scoring.gates.stage import Stage  # scoring builds on datasets; only this needs the way back
-    from hemra.scoring.verifier import score
-
     try:
         async with Stage(task, SEED) as stage:
             await stage.stop()

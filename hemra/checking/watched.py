@@ -14,7 +14,7 @@ import sys
 
 import msgspec
 
-from hemra.installing.checking.attempt import Order, Seen, harness_for
+from hemra.checking.attempt import Order, Seen, harness_for
 from hemra.installing.errors import InstallError
 
 #: To set routes, to see packets, to answer as a name server, and to give a namespace below it our number, which here is
@@ -56,8 +56,8 @@ def why_not() -> str | None:
 #: This very package is found inside too, however this process was started; no variable says so, which what is
 #: started there would inherit.
 _FIND = "import json, sys; sys.path[:] = json.loads(sys.argv.pop())\n"
-_TRY = "from hemra.installing.checking.outside import Outside; o = Outside(); o.open(); o.close()"
-_START = "from hemra.installing.checking.attempt import main; sys.exit(main())"
+_TRY = "from hemra.checking.outside import Outside; o = Outside(); o.open(); o.close()"
+_START = "from hemra.checking.attempt import main; sys.exit(main())"
 
 
 def _namespaces() -> list[str]:

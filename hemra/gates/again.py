@@ -14,12 +14,10 @@ from hemra.datasets.load import load_dataset
 from hemra.datasets.model import BUNDLED, PLACEHOLDER, Task
 from hemra.datasets.prepare import draw, pinned_bytes, tell
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
+from hemra.services.attendants import CORPUS, pages_of
 
 if TYPE_CHECKING:
     from eventlog.store import Store
-
-#: The value by which prepare.py names a folder of the workspace that holds pages for the web.
-CORPUS = "web_corpus"
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,6 @@ def prepare_task(task: Task, seed: int, folder: Path, known: dict[str, Any] | No
 async def _prepared(
     task: Task, seed: int, workspace: Path, folder: Path, known: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    from hemra.services.attendants import pages_of  # services build on datasets; only this needs the way back
-
     values = await draw(task, workspace, seed)
     if task.spec.services.web is not None:
         for path, content in pages_of(task, workspace, values.pop(CORPUS, None)).items():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eventlog.schemas.trials import Usage
-from hemra.installing.checking.attempt import Seen
-from hemra.installing.checking.endpoint import WORD
+from hemra.checking.attempt import Seen
+from hemra.checking.endpoint import WORD
 
 #: Outcomes that say that the harness did its work, or nothing.
 _FINE = (None, "completed")
