@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 #: How often a tail of all runs looks for runs that began since. Seconds.
 _LOOK_S = 0.5
+#: So many events of all runs wait for a slow reader; then who reads the runs waits too.
+_AHEAD = 1000
+#: So many events are looked at first for the last ones; twice as many each time that they do not suffice.
+_WINDOW = 1000
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Wanted:
     trials: tuple[str, ...]
     lines: int | None
     follow: bool
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """What `read` and `follow` take to choose by."""
+        return {"types": self.types, "trials": self.trials, "since": self.since}
 
 
 @click.command(
@@ -94,10 +103,10 @@ def tail(
 
 
 def _live(store: Store) -> list[str]:
-    from eventlog.reader import stream_state
+    from eventlog.lock import NAME, is_held
     from eventlog.store import CATALOG
 
-    return [name for name in store.streams() if name != CATALOG and stream_state(store, name).live]
+    return [name for name in store.streams() if name != CATALOG and is_held(store.stream_path(name) / NAME)]
 
 
 def _events(store: Store, stream: str, wanted: Wanted, stop: threading.Event) -> Iterator[Event]:
@@ -105,29 +114,54 @@ def _events(store: Store, stream: str, wanted: Wanted, stop: threading.Event) ->
     from eventlog.follow import follow
     from eventlog.reader import read, stream_state
 
-    filters = {"types": wanted.types, "trials": wanted.trials, "since": wanted.since}
     if wanted.follow and wanted.lines is None:
-        yield from follow(store, stream, start=wanted.start, stop=stop, **filters)  # type: ignore[arg-type]
+        yield from follow(store, stream, start=wanted.start, stop=stop, **wanted.filters)
         return
     last = stream_state(store, stream).last_seq
-    history = read(store, stream, start=wanted.start, stop=last, **filters)  # type: ignore[arg-type]
-    yield from history if wanted.lines is None else deque(history, maxlen=wanted.lines)
+    if wanted.lines is None:
+        yield from read(store, stream, start=wanted.start, stop=last, **wanted.filters)
+    else:
+        yield from _last(store, stream, wanted, last, wanted.lines)
     if wanted.follow:
-        start = max(wanted.start, last + 1)
-        yield from follow(store, stream, start=start, stop=stop, **filters)  # type: ignore[arg-type]
+        yield from follow(store, stream, start=max(wanted.start, last + 1), stop=stop, **wanted.filters)
+
+
+def _last(store: Store, stream: str, wanted: Wanted, last: int, count: int) -> Iterator[Event]:
+    """The last `count` events up to `last` that are wanted, in order. Looked for from the end, so that neither the
+    length of a stream nor damage at its beginning keeps anybody from its end."""
+    from eventlog.reader import read
+
+    found: deque[Event] = deque()
+    window = max(count, _WINDOW)
+    while len(found) < count and last >= wanted.start:
+        first = max(wanted.start, last - window + 1)
+        part = deque(read(store, stream, start=first, stop=last, **wanted.filters), maxlen=count - len(found))
+        found.extendleft(reversed(part))
+        last, window = first - 1, 2 * window
+    yield from found
 
 
 def _follow_all(store: Store, live: list[str], wanted: Wanted, printer: _Printer) -> None:
-    """Follow all of `live` and every run that begins later, until the user stops it."""
-    arrived: queue.SimpleQueue[tuple[str, Event] | Exception] = queue.SimpleQueue()
+    """Follow all of `live` and every run that begins later, until the user stops it. One that cannot be read is told
+    and left."""
+    from eventlog.errors import LogError
+
+    arrived: queue.Queue[tuple[str, Event | Exception]] = queue.Queue(_AHEAD)
     stop = threading.Event()
+
+    def put(stream: str, what: Event | Exception) -> None:
+        waiting = True
+        while waiting and not stop.is_set():
+            with contextlib.suppress(queue.Full):
+                arrived.put((stream, what), timeout=_LOOK_S)
+                waiting = False
 
     def pump(stream: str) -> None:
         try:
             for event in _events(store, stream, wanted, stop):
-                arrived.put((stream, event))
+                put(stream, event)
         except Exception as error:  # noqa: BLE001 - raised again where the user sees it
-            arrived.put(error)
+            put(stream, error)
 
     known = set(store.streams()) - set(live)
     try:
@@ -136,12 +170,15 @@ def _follow_all(store: Store, live: list[str], wanted: Wanted, printer: _Printer
                 known.add(stream)
                 threading.Thread(target=pump, args=(stream,), name=f"tail {stream}", daemon=True).start()
             try:
-                found = arrived.get(timeout=_LOOK_S)
+                stream, found = arrived.get(timeout=_LOOK_S)
             except queue.Empty:
                 continue
-            if isinstance(found, Exception):
+            if isinstance(found, LogError):
+                say(f"hemra: {stream} is followed no further: {found}", err=True)
+            elif isinstance(found, Exception):
                 raise found
-            printer.print(*found)
+            else:
+                printer.print(stream, found)
     finally:
         stop.set()
 
