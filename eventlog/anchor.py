@@ -28,6 +28,7 @@ from typing import NamedTuple
 from eventlog.crashpoints import crash_point
 from eventlog.disk import replacing
 from eventlog.errors import StoreError
+from eventlog.failing_disk import refuse_lost
 from eventlog.frames import NO_LINK
 
 NAME = "anchor"
@@ -75,7 +76,11 @@ def _unpack(raw: bytes, path: Path) -> Mark | None:
 
 
 def slots(directory: Path) -> list[Mark | None]:
-    """Both slots as they are on disk; None for a slot that is not valid."""
+    """Both slots as they are on disk; None for a slot that is not valid.
+
+    Raises DamageError where the disk cannot read them: that says nothing of what they hold, so that no writer takes
+    the anchor for lost and makes another.
+    """
     found = _slots(directory / NAME)
     if None in found:
         found = _slots(directory / NAME)  # a slot may have been seen in the middle of being written
@@ -87,12 +92,15 @@ def _slots(path: Path) -> list[Mark | None]:
         raw = path.read_bytes()
     except FileNotFoundError:
         return [None, None]
+    except OSError as error:
+        refuse_lost(path, error)
+        raise
     found = [_unpack(raw[:_SLOT], path), _unpack(raw[_SLOT:], path)]
     return found if len(raw) == 2 * _SLOT else [*found, None]
 
 
 def load(directory: Path) -> Mark | None:
-    """The newest valid mark, or None when the anchor is missing or wholly unreadable."""
+    """The newest valid mark, or None when the anchor is missing or neither slot is valid. Raises as `slots` does."""
     valid = [mark for mark in slots(directory) if mark is not None]
     return max(valid, key=lambda mark: mark.counter, default=None)
 

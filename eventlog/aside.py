@@ -67,7 +67,7 @@ def adopt_blobs(store: Store, staged: Store, blobs: Iterable[tuple[str, int]]) -
             continue
         target, source = store.blobs.file_of(digest), staged.blobs.file_of(digest)
         make_dir(target.parent)
-        source.chmod(0o444)
+        source.chmod(0o444 & source.stat().st_mode)
         os.replace(source, target)
         directories.add(target.parent)
     for directory in directories:

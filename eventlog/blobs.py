@@ -10,11 +10,10 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from eventlog.disk import fsync_dir, make_dir, remove_temps
+from eventlog.disk import fsync_dir, make_dir, new_temp, remove_temps
 from eventlog.errors import DamageError, LogError
 
 
@@ -35,9 +34,9 @@ class BlobWriter:
     def __init__(self, store: BlobStore) -> None:
         self._store = store
         self._hash = hashlib.sha256()
-        fd, name = tempfile.mkstemp(prefix=".blob.", suffix=".tmp", dir=store.temp_dir())
+        fd, self._temp = new_temp(store.temp_dir() / "blob", 0o666)
         self._file = os.fdopen(fd, "wb")
-        self._temp = Path(name)
+        self._mode = os.fstat(fd).st_mode
         self.size = 0
 
     def write(self, data: bytes) -> None:
@@ -57,7 +56,7 @@ class BlobWriter:
         os.fsync(self._file.fileno())
         self._file.close()
         make_dir(target.parent)
-        os.chmod(self._temp, 0o444)
+        os.chmod(self._temp, 0o444 & self._mode)
         os.replace(self._temp, target)
         fsync_dir(target.parent)
         return BlobRef(f"sha256:{digest}", self.size)

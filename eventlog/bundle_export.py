@@ -10,11 +10,12 @@ from typing import BinaryIO
 from eventlog import anchor as anchors
 from eventlog import manifest
 from eventlog.blobs import BlobNotFound
-from eventlog.bundle_format import SCHEMA, BundledStream, Index, Member, Writing, stream_of
+from eventlog.bundle_format import SCHEMA, BundledStream, Index, Member, Writing, is_reserved, stream_of
 from eventlog.bundle_hold import sealed_for_reading
+from eventlog.bundle_output import place_of, writing
 from eventlog.bundle_report import BundleReport, StreamReport
-from eventlog.disk import replacing
 from eventlog.errors import BadEvent, BundleError, DamageError
+from eventlog.failing_disk import reading
 from eventlog.payloads import all_blobs
 from eventlog.reader import read
 from eventlog.repaired import lost_blobs
@@ -26,19 +27,25 @@ _PIECE = 1 << 20
 def export(store: Store, streams: Sequence[str], out: Path | BinaryIO) -> BundleReport:
     """Write the streams, sealed, and every blob that their events name as one tar to `out`.
 
-    The same content gives the same bytes. A file appears under its name only when it is whole. Raises
-    StreamNotFound, StreamBusy for a stream that is being written, DamageError, BundleError for a blob that
-    is missing.
+    The same content gives the same bytes. A file appears under its name only when it is whole; what is no regular
+    file is written into. Raises StreamNotFound, StreamBusy for a stream that is being written, DamageError,
+    BundleError for a blob that is missing and where `out` cannot be written.
     """
     names = list(dict.fromkeys(streams))
     if not names:
         raise BundleError("there is no stream to export")
-    with sealed_for_reading(store, names) as sealed:
+    for name in names:
+        if is_reserved(name):
+            raise BundleError(
+                f"{name!r} is a name that every store keeps for itself: its stream is not exported"
+            )
+    place = None if not isinstance(out, Path) else place_of(out)
+    with sealed_for_reading(store, names, place) as sealed:
         bundled = [_describe(sealed, name) for name in names]
         members = [*_stream_members(sealed, names), *_blob_members(sealed, names)]
         index = Index(schema=SCHEMA, streams=bundled, members=members)
         if isinstance(out, Path):
-            with replacing(out) as file:
+            with writing(out, place) as file:
                 digest = _write(sealed, index, file)
         else:
             digest = _write(sealed, index, out)
@@ -107,9 +114,11 @@ def _member(name: str, path: Path) -> Member:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece
+    try:
+        with path.open("rb") as file:
+            yield from reading(path, iter(lambda: file.read(_PIECE), b""))
+    except OSError as error:
+        raise BundleError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _write(store: Store, index: Index, file: BinaryIO) -> str:

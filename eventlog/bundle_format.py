@@ -22,9 +22,12 @@ import msgspec
 
 from eventlog.errors import BundleError, NotABundle
 from eventlog.segments import HIGHEST
+from eventlog.store import CATALOG
 
 SCHEMA = "hemra.bundle/1"
 INDEX = "bundle.json"
+#: Names that every store keeps for itself: its own catalog, and the word for its newest run.
+_RESERVED = frozenset({CATALOG, "latest"})
 #: Limits of what is imported: members, bytes of the index, and bytes of everything that is unpacked: the files
 #: and the events in them, decompressed (changeable by the caller).
 MAX_MEMBERS = 1_000_000
@@ -71,6 +74,11 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     members: list[Member]
 
 
+def is_reserved(stream: str) -> bool:
+    """Whether no bundle may bring a stream of this name. Some file systems tell no capital letters from small ones."""
+    return stream.casefold() in _RESERVED
+
+
 def stream_of(member: str) -> str | None:
     """The stream that a member belongs to; None for a blob."""
     match = _MEMBER.fullmatch(member)
@@ -106,6 +114,10 @@ def _check_members(index: Index, max_bytes: int) -> None:
         hexes = ((stream.id, 16), (stream.link, 32), (stream.chain, 64))
         if not _STREAM.fullmatch(stream.name) or not all(_is_hex(*pair) for pair in hexes):
             raise BundleError(f"{INDEX} says of stream {stream.name!r} what cannot be")
+        if is_reserved(stream.name):
+            raise BundleError(
+                f"{INDEX} brings a stream {stream.name!r}, a name that every store keeps for itself"
+            )
     if len(index.members) > MAX_MEMBERS:
         raise BundleError(f"{INDEX} names {len(index.members)} members; {MAX_MEMBERS} is the limit")
     seen = set()

@@ -24,7 +24,8 @@ from eventlog.payloads import all_blobs
 from eventlog.reader import read
 from eventlog.repaired import lost_blobs
 from eventlog.store import Store
-from eventlog.verify import INFO, verify
+from eventlog.verify import verify
+from eventlog.verify_report import INFO
 
 
 def import_(store: Store, source: Path | BinaryIO, *, max_bytes: int = MAX_BYTES) -> BundleReport:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import stat
 import struct
 import sys
@@ -95,4 +96,4 @@ def _make_private(directory: Path, uid: int) -> None:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid:
         raise BusError(f"{directory} is not a folder of yours: remove it, or set XDG_RUNTIME_DIR")
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise BusError(f"{directory} can be entered by others: `chmod 700 {directory}`")
+        raise BusError(f"{directory} can be entered by others: `chmod 700 {shlex.quote(str(directory))}`")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -54,22 +53,42 @@ def make_dir(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def _naming(path: Path) -> Iterator[None]:
+    """An OSError of the body names the file that was meant, which is the one that somebody knows."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def new_temp(path: Path, mode: int) -> tuple[int, Path]:
+    """A new file beside `path`, opened for writing. The kernel takes the umask off its mode: nobody else can without
+    changing it for all threads."""
+    while True:
+        temp = path.with_name(f".{path.name}.{os.urandom(5).hex()}.tmp")
+        with contextlib.suppress(FileExistsError):
+            return os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), temp
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
     """Write a whole new content for `path`: temp file, fsync, rename, fsync of the directory.
 
-    On any error the temp file is removed and `path` is as it was.
+    The file has `mode` without what the umask forbids. On any error the temp file is removed and `path` is as it was.
+    An OSError of making, syncing or renaming it names `path`.
     """
-    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temp = Path(name)
+    with _naming(path):
+        fd, temp = new_temp(path, mode)
     try:
         with os.fdopen(fd, "wb") as file:
             yield file
-            file.flush()
-            crash_point("replace.before_sync")
-            os.fsync(file.fileno())
-        os.chmod(temp, 0o644)
+            with _naming(path):
+                file.flush()
+                crash_point("replace.before_sync")
+                os.fsync(file.fileno())
         crash_point("replace.before_rename")
-        os.replace(temp, path)
+        with _naming(path):
+            os.replace(temp, path)
         crash_point("replace.after_rename")
         fsync_dir(path.parent)
     except BaseException:

@@ -1,14 +1,44 @@
-"""Reading a file on a disk that fails: what cannot be read is zeros, and known to be."""
+"""Reading a file on a disk that fails: it is named as damaged; for a repair, what cannot be read is zeros."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
+from eventlog.errors import DamageError
+
+T = TypeVar("T")
+
+#: What a disk, or the file system on it, answers that has lost what it is asked for.
+_LOST = {
+    errno.EIO,
+    errno.EBADMSG,
+    *(getattr(errno, name) for name in ("EUCLEAN", "EREMOTEIO") if hasattr(errno, name)),
+}
 #: Disks give up sectors of at most this size; more than it is never given up for one.
 BLOCK = 4096
+
+
+def refuse_lost(path: Path, error: OSError, offset: int = 0) -> None:
+    """Raise DamageError where reading `path` failed because the disk has lost what is there.
+
+    An error of reading an open file names no file by itself. Any other is no damage: the caller raises it as it is.
+    """
+    if error.errno in _LOST:
+        raise DamageError(path, offset, f"it cannot be read: {error.strerror or error}") from error
+
+
+def reading(path: Path, pieces: Iterator[T]) -> Iterator[T]:
+    """What is read of `path` piece by piece. Raises DamageError naming it where the disk has lost it."""
+    try:
+        yield from pieces
+    except OSError as error:
+        refuse_lost(path, error)
+        raise
 
 
 class FailingDisk(io.RawIOBase):

@@ -110,7 +110,7 @@ class _Tail:
                 header = unit.header
                 follows = header.first == position and self._link in (None, header.prev)
                 content = content_of(unit) if follows and header.last <= last else b""
-            except (NotAUnit, EOFError):
+            except (NotAUnit, EOFError, OSError):
                 content = b""
             if not content:
                 self.close()

@@ -21,7 +21,7 @@ from eventlog import anchor as anchors
 from eventlog.envelope import Event, decode_lines
 from eventlog.errors import BadFilter, DamageError, StoreError
 from eventlog.escape import Blob, unescape
-from eventlog.frames import NotAUnit, read_header
+from eventlog.frames import NotAUnit, content_of, proven_behind, read_header, walk
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import holder, is_held
 from eventlog.mirror.note import copied_from
@@ -117,7 +117,11 @@ def read_content(
 
 def _end(path: Path, on_damage: OnDamage | None) -> tuple[anchors.Mark | None, int]:
     """The newest valid mark, and the seq up to which a reader reads."""
-    mark, slots = standing(path), anchors.slots(path)
+    try:
+        mark, slots = standing(path), anchors.slots(path)
+    except DamageError as error:
+        damaged(error, on_damage)
+        return _end_below(path)
     if mark is None:
         if list_segments(path):
             damaged(anchor_lost(path), on_damage)
@@ -125,7 +129,7 @@ def _end(path: Path, on_damage: OnDamage | None) -> tuple[anchors.Mark | None, i
     # A live writer may be in the middle of a slot, and a power cut may tear one: the live segment then says how far
     # the stream goes. Elsewhere a bad slot at rest may have been the newer one: no harm where nothing stands above.
     at_rest = None in slots and not _goes_on(path, mark) and not is_held(path / LOCK)
-    if at_rest and (by_frames := _last_by_frames(path)) > mark.last:
+    if at_rest and (by_frames := _last_whole(path, mark.stream)) > mark.last:
         cause = (
             f"a slot is damaged, and whether events {mark.last + 1} to {by_frames} were acknowledged is in doubt; "
             "`hemra log seal` keeps them"
@@ -133,6 +137,15 @@ def _end(path: Path, on_damage: OnDamage | None) -> tuple[anchors.Mark | None, i
         damaged(DamageError(path / anchors.NAME, 512 * slots.index(None), cause), on_damage)
         return mark, by_frames
     return mark, mark.last
+
+
+def _end_below(path: Path) -> tuple[anchors.Mark | None, int]:
+    """As `_end`, where the disk cannot read the anchor or what stands behind its mark."""
+    try:
+        mark = anchors.load(path)
+    except DamageError:
+        mark = None
+    return mark, mark.last if mark is not None else _last_by_frames(path)
 
 
 def _goes_on(path: Path, mark: anchors.Mark) -> bool:
@@ -166,6 +179,24 @@ def _segment_of(path: Path, position: int, on_damage: OnDamage | None) -> tuple[
     return holding[-1], after[0] if after else None
 
 
+def _last_whole(path: Path, stream: bytes) -> int:
+    """Last seq of what the next writer keeps: it cuts off a torn write at the very end, which nobody acknowledged."""
+    for segment in reversed(list_segments(path)):
+        last = 0
+        with segment.path.open("rb") as file:
+            try:
+                for unit in walk(file):
+                    content_of(unit)
+                    last = unit.header.last
+            except NotAUnit as stop:
+                last = max(last, proven_behind(file, stop.offset + 1, stream))
+            except OSError:
+                last = max(last, segment.first)  # as in `_last_by_frames`
+        if last:
+            return last
+    return 0
+
+
 def _last_by_frames(path: Path) -> int:
     """Last seq of a stream whose anchor is lost: as far as whole units go."""
     last = 0
@@ -178,6 +209,9 @@ def _last_by_frames(path: Path) -> int:
                     last, offset = max(last, header.last), header.end
             except (NotAUnit, EOFError):
                 continue
+            except OSError:
+                # Its name alone says that it is to be read: there it is named as damaged.
+                last = max(last, segment.first)
     return last
 
 

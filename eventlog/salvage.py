@@ -124,7 +124,7 @@ class _File:
 def salvage(directory: Path) -> Salvage:
     """Search a stream's directory; nothing is changed. Raises StoreError where a later hemra wrote in it."""
     files = [_search(segment) for segment in list_segments(directory)]
-    mark = anchors.load(directory)
+    mark = _mark(directory)
     found = Salvage(mark.stream if mark is not None else _stream_of(files))
     _mend(files, mark)
     for file in files:
@@ -139,6 +139,14 @@ def salvage(directory: Path) -> Salvage:
             "the anchor is missing or unreadable: whether there were events after this one, nobody can say"
         )
     return found
+
+
+def _mark(directory: Path) -> anchors.Mark | None:
+    """The anchor's mark; None where that is lost in any way."""
+    try:
+        return anchors.load(directory)
+    except DamageError:
+        return None
 
 
 def _search(segment: Segment) -> _File:

@@ -18,6 +18,7 @@ from eventlog import manifest
 from eventlog.crashpoints import crash_point
 from eventlog.disk import fsync_dir, replacing
 from eventlog.errors import DamageError, StreamBusy
+from eventlog.failing_disk import reading
 from eventlog.frames import (
     NO_LINK,
     SEALED_CONTENT,
@@ -186,7 +187,7 @@ def _seal_group(directory: Path, group: list[Segment], last: int, stream: bytes)
 
 def _first_prev(segment: Segment) -> bytes:
     with segment.path.open("rb") as file:
-        for unit in walk(file):
+        for unit in reading(segment.path, walk(file)):
             return unit.header.prev
     return NO_LINK
 
@@ -209,7 +210,7 @@ def _copy_segment(segment: Segment, last: int, out: _Output, chain: str, marks: 
     expected, link = segment.first, None
     with segment.path.open("rb") as file:
         try:
-            for unit in walk(file):
+            for unit in reading(segment.path, walk(file)):
                 header = unit.header
                 if header.first > last:
                     break

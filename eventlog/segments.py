@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta
 
 from eventlog.errors import DamageError, StoreError, StreamNotFound
+from eventlog.failing_disk import refuse_lost
 from eventlog.frames import (
     HEADER_MAGIC,
     SEALED,
@@ -267,18 +268,30 @@ def visible_segments(directory: Path) -> list[Segment]:
 
 def sealed_segments(directory: Path) -> list[tuple[Segment, Trailer]]:
     """The sealed ones of the visible segments, each with its trailer. Raises DamageError."""
-    found = settled(directory, lambda: _visible(directory))
+    found = settled(directory, lambda: _visible(directory, surely=True))
     return [(segment, trailer) for segment, trailer in found if trailer is not None]
 
 
-def _visible(directory: Path) -> list[tuple[Segment, Trailer | None]]:
+def _surely_sealed_in(segment: Segment, file: BinaryIO) -> bool:
+    """As `sealed_in`. Raises DamageError where the disk cannot say: a manifest must not lack it for that."""
+    try:
+        file.seek(0)
+        file.read(1)
+    except OSError as error:
+        refuse_lost(segment.path, error)
+        raise
+    return sealed_in(file)
+
+
+def _visible(directory: Path, *, surely: bool = False) -> list[tuple[Segment, Trailer | None]]:
     out: list[tuple[Segment, Trailer | None]] = []
     covered = 0
     for segment in list_segments(directory):
         if segment.first <= covered:
             continue
         with segment.path.open("rb") as file:
-            trailer = trailer_in(segment, file).trailer if sealed_in(file) else None
+            sealed = _surely_sealed_in(segment, file) if surely else sealed_in(file)
+            trailer = trailer_in(segment, file).trailer if sealed else None
         out.append((segment, trailer))
         if trailer is not None:
             covered = trailer.last

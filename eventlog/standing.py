@@ -11,6 +11,7 @@ from pathlib import Path
 
 from eventlog import anchor as anchors
 from eventlog.anchor import Mark
+from eventlog.failing_disk import refuse_lost
 from eventlog.frames import NotAUnit, content_of, walk
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
@@ -18,7 +19,10 @@ from eventlog.segments import name_of
 
 
 def standing(directory: Path) -> Mark | None:
-    """The mark up to which the stream is to be read; None where the anchor is lost."""
+    """The mark up to which the stream is to be read; None where the anchor is lost.
+
+    Raises DamageError where the disk cannot read the anchor, or the live segment behind the mark.
+    """
     held = is_held(directory / LOCK)
     mark = anchors.load(directory)
     if held or mark is None or mark.state != anchors.OPEN or not mark.segment:
@@ -37,4 +41,7 @@ def _extended(segment: Path, mark: Mark) -> Mark:
                 mark = mark._replace(offset=header.end, last=header.last, link=unit.link)
     except (NotAUnit, FileNotFoundError):
         pass  # a torn write, or sealed meanwhile: the mark is as far as anyone can say here
+    except OSError as error:
+        refuse_lost(segment, error)
+        raise
     return mark

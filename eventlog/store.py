@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import uuid
 from pathlib import Path
@@ -50,7 +51,9 @@ class Store:
         try:
             content = json.loads(meta.read_text("utf-8"))
             schema, store_id = str(content["schema"]), str(content["id"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise StoreError(f"{meta} cannot be read: {error.strerror or error}") from error
+        except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"{meta} cannot be read: {error}") from error
         if schema != STORE_SCHEMA:
             raise StoreError(
@@ -61,6 +64,10 @@ class Store:
     def streams(self) -> list[str]:
         """Names of all streams, sorted; run ids sort by start time."""
         if not self.log.is_dir():
+            if os.path.lexists(self.log):
+                raise StoreError(
+                    f"{self.log} is no folder, and the streams should be in it: this is no whole store"
+                )
             return []
         return sorted(p.name for p in self.log.iterdir() if p.is_dir() and _STREAM_NAME.fullmatch(p.name))
 
@@ -89,7 +96,7 @@ def _create(path: Path, meta: Path) -> None:
         with replacing(meta) as file:
             file.write(json.dumps(content).encode() + b"\n")
     except OSError as error:
-        raise StoreError(f"cannot make a store at {path}: {error}") from error
+        raise StoreError(f"cannot make a store at {path}: {error.strerror or error}") from error
 
 
 def _settle(path: Path) -> None:
@@ -98,4 +105,4 @@ def _settle(path: Path) -> None:
         with contextlib.suppress(PermissionError):
             fsync_dir(path)
     except OSError as error:
-        raise StoreError(f"cannot write to the store at {path}: {error}") from error
+        raise StoreError(f"cannot write to the store at {path}: {error.strerror or error}") from error

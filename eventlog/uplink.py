@@ -63,6 +63,7 @@ class Uplink:
                 # answer.
                 if time.monotonic() >= min(busy_until, deadline):
                     raise
+                failed_starts = 0  # one that came up elsewhere shows that recorders do
             except RecorderUnavailable:
                 # Killed while it came up, or it never will: a few starts tell.
                 failed_starts += 1

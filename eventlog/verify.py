@@ -30,7 +30,8 @@ from eventlog.frames import (
 )
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
-from eventlog.mirror.note import is_copy
+from eventlog.mirror import note
+from eventlog.mirror.note import BadNote, is_copy
 from eventlog.payloads import Need, may_need, needs, needs_of_payload
 from eventlog.reader import anchor_lost, read_content
 from eventlog.repaired import given_up, in_words
@@ -49,51 +50,7 @@ from eventlog.spans import SpanDigests
 from eventlog.standing import standing
 from eventlog.store import Store
 from eventlog.verify_manifest import check_manifest
-
-ERROR, NOTE, INFO = "error", "note", "info"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that is not as it should be. Only `error` makes a store unsound.
-
-    A `note` is what a crash may leave and the next writer makes good; `info` is what the log says of itself.
-    """
-
-    stream: str
-    path: Path
-    offset: int
-    cause: str
-    severity: str = ERROR
-
-    def __str__(self) -> str:
-        return f"{self.stream}: {self.path}: byte {self.offset}: {self.cause}"
-
-
-@dataclass
-class StreamReport:
-    """What was checked of one stream. `bytes` are uncompressed NDJSON."""
-
-    stream: str
-    events: int = 0
-    bytes: int = 0
-    segments: int = 0
-    blobs: int = 0
-    chain: str = manifest.CHAIN_START
-    live: bool = False
-
-
-@dataclass
-class VerifyReport:
-    """All streams checked and every problem found."""
-
-    streams: list[StreamReport] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        """True when nothing is unsound."""
-        return not any(p.severity == ERROR for p in self.problems)
+from eventlog.verify_report import ERROR, INFO, NOTE, Problem, StreamReport, VerifyReport
 
 
 def verify(store: Store, streams: Sequence[str] | None = None) -> VerifyReport:
@@ -159,7 +116,7 @@ class _Check:
 
     def run(self) -> None:
         """All checks, in an order that names the most basic fault first."""
-        for check in (self._anchor, self._lag, self._events, self._segments, self._manifest):
+        for check in (self._anchor, self._note, self._lag, self._events, self._segments, self._manifest):
             self.guarded(check)
 
     def _anchor(self) -> None:
@@ -179,9 +136,23 @@ class _Check:
             if slot is None and not self.stream.live:
                 self.problem(path, index * 512, "an anchor slot is damaged; the other one is used")
 
+    def _note(self) -> None:
+        try:
+            note.load(self.path)
+        except BadNote as error:
+            self.problem(self.path / note.NAME, 0, str(error))
+
+    def _standing(self) -> anchors.Mark | None:
+        """How far the stream goes; what of that cannot be read is a problem, and hides no other."""
+        try:
+            return standing(self.path)
+        except DamageError as error:
+            self.damage(error)
+            return None
+
     def _lag(self) -> None:
         """An anchor that a power cut left behind is no fault: what follows it whole is kept."""
-        mark, further = anchors.load(self.path), standing(self.path)
+        mark, further = anchors.load(self.path), self._standing()
         if mark is not None and further is not None and further.last > mark.last and not self.stream.live:
             cause = f"it stands at event {mark.last}, whole frames go on to {further.last}: the next writer keeps them"
             self.problem(self.path / anchors.NAME, 0, cause, NOTE)
@@ -246,7 +217,7 @@ class _Check:
     def _segments(self) -> None:
         """Each segment, and whether any of them goes further than the anchor may stand."""
         reach = settled(self.path, self._each_segment)
-        mark = standing(self.path)
+        mark = self._standing()
         if mark is None:
             return
         if max(reach.sealed, reach.proven) <= mark.last:
@@ -281,7 +252,7 @@ class _Check:
             self.damage(error)
             segments = list_segments(self.path)
         self.stream.segments = len(segments)
-        mark, reach = standing(self.path), _Reach()
+        mark, reach = self._standing(), _Reach()
         durable = mark.last if mark is not None else 0
         for index, segment in enumerate(segments):
             following = segments[index + 1].first if index + 1 < len(segments) else None
@@ -289,14 +260,22 @@ class _Check:
                 cause = f"it begins at event {segment.first}, and the segments before it end at event {reach.last}"
                 self.problem(segment.path, 0, cause)
             with segment.path.open("rb") as file:
-                if not sealed_in(file):
-                    self._unsealed(segment, file, following, mark, reach)
-                    continue
                 try:
-                    reach.sealed = reach.last = max(reach.sealed, self._sealed(segment, file))
+                    if sealed_in(file):
+                        reach.sealed = reach.last = max(reach.sealed, self._sealed(segment, file))
+                    else:
+                        self._unsealed(segment, file, following, mark, reach)
                 except DamageError as error:
                     self.damage(error)
+                except OSError as error:
+                    self._lost(segment, following, error, reach)
         return reach
+
+    def _lost(self, segment: Segment, following: int | None, error: OSError, reach: _Reach) -> None:
+        """A segment that cannot be read: what stood in it went on to the next one."""
+        self.problem(segment.path, 0, f"it cannot be read: {error.strerror or error}")
+        if following is not None:
+            reach.last = max(reach.last, following - 1)
 
     def _sealed(self, segment: Segment, file: BinaryIO) -> int:
         """Seqs, span digests over the uncompressed bytes, and the seek table byte for byte; returns the last seq."""

@@ -30,9 +30,13 @@ from harnesses.base import (
 from harnesses.command import ARGUMENT_BYTES
 from harnesses.definition import definition_digest, file_digest, local_files, passes_through
 from harnesses.described import DescribedHarness
+from harnesses.enums import with_choices
 from harnesses.errors import HarnessFileError, LaunchError
 from harnesses.mcp import McpServer
 from harnesses.recipe import InstallRecipe, installed
+
+#: No model has as long a window; one that is told more has surely been told something else.
+MOST_TOKENS = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +108,11 @@ class AgentHarness(DescribedHarness):
     outside_traffic_off: ClassVar[Mapping[str, str]] = {}
     version_flags: ClassVar[tuple[str, ...]] = ("--version",)
     Settings: ClassVar[type[AgentSettings]] = AgentSettings
+    #: The least and the most that a number among its settings can be.
+    bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "context_tokens": (1, MOST_TOKENS),
+        "output_tokens": (1, MOST_TOKENS),
+    }
 
     def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.place = None if file.command is not None else installed(self.recipe.name, self.recipe.version)
@@ -147,7 +156,7 @@ class AgentHarness(DescribedHarness):
     def version_argv(self) -> list[str] | None:
         """The command that prints its version."""
         if self._version is not None:
-            return self._absolute(self._version)
+            return self.asked_version
         if self.place is not None:
             return self.recipe.asks_version(self.place)
         if not self.words or placeholders.names_in(self.words):
@@ -262,14 +271,13 @@ class AgentHarness(DescribedHarness):
             settings = msgspec.convert(file.settings, self.Settings)
         except msgspec.ValidationError as error:
             complaint, _, place = str(error).partition(" - at `")
+            complaint = with_choices(complaint, self.Settings, place.rstrip("`"))
             where = place.rstrip("`").removeprefix("$").replace("[...]", "")
             raise HarnessFileError(f"settings{where}: {complaint[:1].lower()}{complaint[1:]}") from error
-        for name, least in (
-            ("context_tokens", settings.context_tokens),
-            ("output_tokens", settings.output_tokens),
-        ):
-            if least is not None and least < 1:
-                raise HarnessFileError(f"settings.{name}: {least}: at least 1")
+        for name, (least, most) in self.bounds.items():
+            value = getattr(settings, name)
+            if value is not None and not least <= value <= most:
+                raise HarnessFileError(f"settings.{name}: {value}: from {least} to {most}")
         if settings.system_prompt is not None and not self.capabilities.system_prompt:
             raise HarnessFileError(f"settings.system_prompt: kind {file.kind!r} has no way to add one")
         mcp.check(settings.mcp_servers, self.capabilities.mcp)

@@ -21,6 +21,8 @@ ARGUMENT_BYTES = 128 * 1024 - 1  # what Linux takes as one argument
 class CommandHarness(DescribedHarness):
     """Any program that takes an instruction and prints an answer. It is told of a task's MCP servers by a file."""
 
+    takes_prompt = True
+
     def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         super().__init__(file, folder, environment)
         used = placeholders.names_in(self.words)

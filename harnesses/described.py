@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -34,8 +35,14 @@ class DescribedHarness:
     needs_solution = False
     records_tools = False
     enforces: frozenset[str] = frozenset()
+    #: Whether the `prompt` of its file says how the instruction goes in.
+    takes_prompt = False
 
     def __init__(self, file: HarnessFile, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        if file.prompt is not None and not self.takes_prompt:
+            raise HarnessFileError(
+                f"prompt: kind {file.kind!r} takes none: it is given its instruction in a way of its own"
+            )
         self.file = file
         self.folder = folder
         self._user = os.environ if environment is None else environment
@@ -77,10 +84,16 @@ class DescribedHarness:
 
     @property
     def version_argv(self) -> list[str] | None:
-        """The command that prints its version, its local files by absolute path."""
+        """The command that prints its version, where its file has one."""
+        return self.asked_version
+
+    @property
+    def asked_version(self) -> list[str] | None:
+        """The `version_command` of its file: own files by absolute path, `{python}` filled. No trial is known yet, so
+        that no other placeholder can be."""
         if self._version is None:
             return None
-        return [word.replace("{python}", sys.executable) for word in self._absolute(self._version)]
+        return [placeholders.fill(word, placeholders.WITHOUT_TRIAL) for word in self._absolute(self._version)]
 
     @property
     def needs(self) -> Needs:
@@ -104,12 +117,13 @@ class DescribedHarness:
         found = self._missing_program(self.words, "command")
         if self._version is not None:
             found += self._missing_program(self._version, "version_command")
+            found += placeholders.of_a_trial(self._version, "version_command")
         for name, value in self.file.env.items():
             source = passes_through(value)
             if source is not None and source not in self._user:
                 found.append(f"env: {name} takes ${source} from your environment, where it is not set")
         found += self._missing_files()
-        found += placeholders.misspelt([*self.words, *self.file.env.values()])
+        found += placeholders.misspelt([*self.words, *(self._version or ()), *self.file.env.values()])
         if self.upstream is None:
             found += placeholders.without_gateway([*self.words, *self.file.env.values()])
         for part in ("command", "version_command", "settings", "upstream"):
@@ -156,7 +170,7 @@ class DescribedHarness:
             if not path.is_file():
                 return [f"{field}: {program} is not there (looked in {path.parent})"]
             if not os.access(path, os.X_OK):
-                return [f"{field}: {path} is not executable; run: chmod +x {path}"]
+                return [f"{field}: {path} is not executable; run: chmod +x {shlex.quote(str(path))}"]
         elif shutil.which(program, path=self._user.get("PATH")) is None:
             return [f"{field}: program {program!r} is not on PATH; install it or give its full path"]
         return []

@@ -13,6 +13,7 @@ import msgspec
 
 from harnesses.base import Dialect, HarnessFile, KeySource, Upstream
 from harnesses.definition import passes_through
+from harnesses.enums import with_choices
 from harnesses.errors import HarnessFileError
 
 FIELDS = HarnessFile.__struct_fields__
@@ -170,6 +171,8 @@ def _check_json(value: Any, where: str) -> None:
             _check_json(below, f"{where}[{index}]")
     elif isinstance(value, float) and not math.isfinite(value):
         raise HarnessFileError(f"{where}: {value} is no number that can be recorded")
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise HarnessFileError(f"{where}: a number is from -2^63 to 2^64 - 1; put a longer one in quotes")
     elif not isinstance(value, str | int | float | None):
         raise HarnessFileError(f"{where}: {type(value).__name__} cannot be recorded; use text")
 
@@ -177,6 +180,7 @@ def _check_json(value: Any, where: str) -> None:
 def _said_plainly(text: str) -> str:
     """msgspec's message with the field first: "env.PORT: expected text, found a number; put it in quotes"."""
     complaint, _, place = text.partition(" - at `")
+    complaint = with_choices(complaint, HarnessFile, place.rstrip("`"))
     where = place.rstrip("`").removeprefix("$").replace("[...]", "").lstrip(".") or "the file"
     complaint = complaint[:1].lower() + complaint[1:]
     complaint = complaint.replace("`", "").replace("str | null", "text").replace("str", "text")

@@ -35,6 +35,8 @@ NAMES = (
 )
 _KNOWN = re.compile(r"(?<!\$)\{(" + "|".join(NAMES) + r")\}")
 _ALIKE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+#: What they stand for where there is no trial yet.
+WITHOUT_TRIAL = {"python": sys.executable}
 _OF_THE_GATEWAY = ("gateway", "gateway_v1", "gateway_token")
 
 
@@ -60,8 +62,8 @@ def values(file: HarnessFile, trial: TrialInput) -> dict[str, str]:
 
 
 def fill(text: str, known: dict[str, str]) -> str:
-    """`text` with its placeholders filled."""
-    return _KNOWN.sub(lambda match: known[match[1]], text)
+    """`text` with its placeholders filled; those that are not `known` stay."""
+    return _KNOWN.sub(lambda match: known.get(match[1], match[0]), text)
 
 
 def names_in(words: list[str]) -> set[str]:
@@ -76,6 +78,15 @@ def without_gateway(words: list[str]) -> list[str]:
     if not used:
         return []
     return [f"{', '.join(used)}: there is no gateway without `upstream`: name the model's endpoint there"]
+
+
+def of_a_trial(words: list[str], where: str) -> list[str]:
+    """One line for placeholders of a command that is run outside any trial."""
+    used = [f"{{{name}}}" for name in NAMES if name in names_in(words) and name not in WITHOUT_TRIAL]
+    if not used:
+        return []
+    known = " and ".join(f"{{{name}}}" for name in WITHOUT_TRIAL)
+    return [f"{where}: {', '.join(used)} is known only in a trial; of placeholders it has {known} alone"]
 
 
 def misspelt(words: list[str]) -> list[str]:

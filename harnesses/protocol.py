@@ -31,6 +31,7 @@ from harnesses.line_reader import DEPTH, LineReader, Reader, as_text
 from harnesses.usage import UsageSum, read_usage
 
 PROTOCOL = "hemra/1"
+NAMELESS = "a program that does not say its name"
 SDK = "hemra_protocol.py"
 #: What reference solutions and checks of tasks get besides.
 TOOLS = "hemra_tools.py"
@@ -198,7 +199,9 @@ class ProtocolInterpreter(LineReader):
             self.flag("other_protocol")
         words = [str(told[key]) for key in ("name", "version") if told.get(key) is not None]
         details = {key: value for key, value in told.items() if key != "type"}
-        return NoteRecorded(level="info", code="harness_hello", text=" ".join(words), details=details)
+        return NoteRecorded(
+            level="info", code="harness_hello", text=" ".join(words) or NAMELESS, details=details
+        )
 
     def _read_message(self, told: dict[str, Any]) -> EventData | None:
         role, text = told.get("role", "assistant"), told.get("text")

@@ -80,6 +80,10 @@ def load_harness(ref: str) -> Harness:
     if not path.is_file():
         raise HarnessNotFound(_not_found(ref, path))
     file = read_harness_file(path)
+    if file.name.casefold() in BUILTIN:
+        raise HarnessFileError(
+            f"{path}: name {file.name!r}: a built-in harness has it, whose scores these would pass for; choose another"
+        )
     try:
         return _maker(file.kind)(file, path.parent.absolute())
     except HarnessFileError as error:

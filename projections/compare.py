@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from statistics import median
-from typing import Any
 
 from eventlog.store import Store
-from projections import cache, conditions, resampling, statistics
-from projections.errors import BadComparison, NoSuchHarness
+from projections import conditions, resampling, statistics
+from projections.compare_cautions import compare_cautions
 from projections.figures import COVERAGE_LIMIT
-from projections.handicaps import handicaps
 from projections.pairing import Pairing, SideTask, pair, side_tasks
-from projections.query import resolve_run
-from projections.repaired import warning
+from projections.sides import Row, Side, sides
 from projections.spending import columns, cost_comparable, spending
 
 SCHEMA = "hemra.compare/1"
@@ -27,26 +24,11 @@ SCHEMA = "hemra.compare/1"
 OVERLAP_LIMIT = 0.8
 #: Share of flipping tasks taken for the detectable difference where none flipped.
 ASSUMED_FLIPS = 0.1
-ALPHA = 0.05
+ALPHA = resampling.ALPHA
 #: Below this many tasks a bootstrap interval is noise.
 MIN_BOOTSTRAP = 5
 
-Row = dict[str, Any]
 Pairs = Sequence[tuple[SideTask, SideTask]]
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One harness in one run."""
-
-    report: Row
-    trials: list[Row]
-    harness: str
-
-    @property
-    def figures(self) -> Row:
-        """This harness's part of the report."""
-        return next(h for h in self.report["harnesses"] if h["name"] == self.harness)
 
 
 def compare(store: Store, left: str, right: str | None = None) -> Row:
@@ -54,15 +36,15 @@ def compare(store: Store, left: str, right: str | None = None) -> Row:
 
     Raises BadComparison when a side is not one harness, RunNotFound, and what reading the log raises.
     """
-    a, b = _sides(store, left, right)
+    a, b = sides(store, left, right)
     return comparison(a, b)
 
 
 def comparison(a: Side, b: Side) -> Row:
     """The comparison of two sides (`hemra.compare/1`)."""
     pairing = pair(side_tasks(a.trials, a.harness), side_tasks(b.trials, b.harness))
-    differing = conditions.differences(a.report, a.harness, b.report, b.harness, pairing.matched)
-    blocking = _blocking(a, b, pairing)
+    differing = conditions.differences(a, b, pairing.matched)
+    withheld = _withheld(a, b, pairing)
     left, right = _side(a, pairing.matched, 0), _side(b, pairing.matched, 1)
     return {
         "schema": SCHEMA,
@@ -74,69 +56,13 @@ def comparison(a: Side, b: Side) -> Row:
             "matched": len(pairing.matched), "only_a": len(pairing.only_a), "only_b": len(pairing.only_b),
             "unpaired": len(pairing.unpaired), "union": pairing.union,
         },
-        "result": _result(pairing.matched, withheld=bool(blocking)) | {"cost": _cost_difference(left, right)},
+        "result": _result(pairing.matched, withheld) | {"cost": _cost_difference(left, right)},
         "tasks": [_task(x, y) for x, y in pairing.matched],
         "only_a": pairing.only_a,
         "only_b": pairing.only_b,
         "unpaired": pairing.unpaired,
-        "warnings": _repaired(a, b) + blocking + _missingness(a, b) + _lacking(a, b) + _replayed(left, right),
+        "warnings": compare_cautions(a, b, pairing, withheld),
     }  # fmt: skip
-
-
-def _lacking(a: Side, b: Side) -> list[str]:
-    """Which side failed for want of a tool."""
-    return [
-        f"{letter}: {text}"
-        for letter, side in (("A", a), ("B", b))
-        for harness, text in handicaps(side.trials)
-        if harness == side.harness
-    ]
-
-
-def _repaired(a: Side, b: Side) -> list[str]:
-    """Which side is of a repaired copy, and what is missing from it."""
-    told: dict[tuple[str, str], list[str]] = {}
-    for letter, side in (("a", a), ("b", b)):
-        for sentence in warning(side.report["repaired"]):
-            told.setdefault((side.report["run"], sentence), []).append(letter)
-    return [f"{' and '.join(letters)} ({run}): {sentence}" for (run, sentence), letters in told.items()]
-
-
-def _sides(store: Store, left: str, right: str | None) -> tuple[Side, Side]:
-    run_a, _, harness_a = left.partition(":")
-    built = cache.load(store, resolve_run(store, run_a))
-    report, trials = built.report, built.trials
-    names = [h["name"] for h in report["harnesses"]]
-    if right is not None:
-        run_b, _, harness_b = right.partition(":")
-        other = cache.load(store, resolve_run(store, run_b))
-        return (
-            Side(report, trials, _one_harness(report, harness_a)),
-            Side(other.report, other.trials, _one_harness(other.report, harness_b)),
-        )
-    first = _one_harness(report, harness_a) if harness_a else names[0]
-    if len(names) != 2:
-        raise BadComparison(
-            f"{report['run']} has {_harnesses(names)}, so it is not clear which two to compare: "
-            "name both sides as RUN:HARNESS"
-        )
-    second = next(name for name in names if name != first)
-    return Side(report, trials, first), Side(report, trials, second)
-
-
-def _one_harness(report: Row, harness: str) -> str:
-    names: list[str] = [h["name"] for h in report["harnesses"]]
-    if harness in names:
-        return harness
-    if harness:
-        raise NoSuchHarness(f"{report['run']} has no harness {harness!r}; it has {', '.join(names)}")
-    if len(names) != 1:
-        raise BadComparison(f"{report['run']} has {_harnesses(names)}; say which: {report['run']}:{names[0]}")
-    return names[0]
-
-
-def _harnesses(names: Sequence[str]) -> str:
-    return f"one harness ({names[0]})" if len(names) == 1 else f"{len(names)} harnesses ({', '.join(names)})"
 
 
 def _side(side: Side, matched: Pairs, index: int) -> Row:
@@ -152,7 +78,9 @@ def _side(side: Side, matched: Pairs, index: int) -> Row:
         "dataset": report["dataset"],
         "harness": side.harness,
         "version": own["version"],
+        "versions": conditions.versions(side, trials),
         "model": own["model"],
+        "models": conditions.models(side, trials),
         "planned": own["planned"],
         "scored": own["scored"],
         "passed": own["passed"],
@@ -175,16 +103,6 @@ def _cost_difference(a: Row, b: Row) -> Row:
     }
 
 
-def _replayed(a: Row, b: Row) -> list[str]:
-    """Sides whose model's answers were recorded before: they are no second sample."""
-    return [
-        f"{label}: {side['matched']['replayed']['trials']} trials were answered by a cassette: nothing was spent on "
-        "them, and their model's words and times are those of the recorded run."
-        for label, side in (("A", a), ("B", b))
-        if side["matched"]["replayed"]["trials"]
-    ]
-
-
 def _task(a: SideTask, b: SideTask) -> Row:
     left, right = (side.figures() | {"spent": columns(side.trials)} for side in (a, b))
     return {"task": a.task, "a": left, "b": right, "difference": _difference(a, b)}
@@ -194,7 +112,7 @@ def _difference(a: SideTask, b: SideTask) -> float:
     return (a.mean or 0.0) - (b.mean or 0.0)
 
 
-def _result(matched: Pairs, *, withheld: bool) -> Row:
+def _result(matched: Pairs, withheld: Sequence[Row]) -> Row:
     """The paired figures: difference A - B with interval and tests, and which tasks went which way."""
     d = [_difference(a, b) for a, b in matched]
     # One attempt, or attempts that agree: each task is all or nothing on both sides.
@@ -202,8 +120,11 @@ def _result(matched: Pairs, *, withheld: bool) -> Row:
     mean_and_se = statistics.mean_se(d) or (None, None)
     interval = statistics.t_interval(d) if mean_and_se[1] else None
     table = _paired_table(matched) if binary else None
-    flip_p = resampling.sign_flip(d) if d else None
+    flip = resampling.sign_flip_test(d) if d else None
+    flip_p = flip.p if flip else None
     p = table["p"] if table else flip_p
+    if flip and not table and flip.undecided_by_draw(ALPHA):
+        withheld = [*withheld, {"cause": "drawn", "p": flip.p, "error": flip.error, "limit": ALPHA}]
     return {
         "tasks": len(d),
         "one_attempt": all(len(s.rewards) == 1 for p in matched for s in p),
@@ -215,6 +136,7 @@ def _result(matched: Pairs, *, withheld: bool) -> Row:
         "t_high": None if interval is None else min(1.0, interval[1]),
         "t_p": statistics.paired_p(d),
         "sign_flip_p": flip_p,
+        "sign_flip": asdict(flip) if flip else None,
         "paired_table": table,
         "p": p,
         "smallest_detectable": _detectable(d, binary),
@@ -223,7 +145,8 @@ def _result(matched: Pairs, *, withheld: bool) -> Row:
         "higher_on_a": [a.task for (a, _), x in zip(matched, d, strict=True) if x > 0],
         "higher_on_b": [a.task for (a, _), x in zip(matched, d, strict=True) if x < 0],
         "agent_time": _time_difference(matched),
-        "verdict": _verdict(mean_and_se[0], p, withheld),
+        "verdict": _verdict(mean_and_se[0], p, bool(withheld)),
+        "withheld": list(withheld),
     }
 
 
@@ -287,7 +210,7 @@ def _agent_mean(side: SideTask) -> float | None:
 
 
 def _verdict(difference: float | None, p: float | None, withheld: bool) -> str:
-    """`a` or `b` (better), `undecided`, `withheld` (see the warnings) or `none` (nothing is paired)."""
+    """`a` or `b` (better), `undecided`, `withheld` (`withheld` says why) or `none` (nothing is paired)."""
     if difference is None or p is None:
         return "none"
     if withheld:
@@ -297,23 +220,20 @@ def _verdict(difference: float | None, p: float | None, withheld: bool) -> str:
     return "a" if difference > 0 else "b"
 
 
-def _blocking(a: Side, b: Side, pairing: Pairing) -> list[str]:
-    """What makes the comparison unfit for a verdict."""
+def _withheld(a: Side, b: Side, pairing: Pairing) -> list[Row]:
+    """What makes the comparison unfit for a verdict: of what there is too little, how much, and what is needed."""
     out = []
     matched, union = len(pairing.matched), pairing.union
     if union and matched / union < OVERLAP_LIMIT:
-        out.append(f"Only {matched} of {union} tasks are paired; the rest may well differ from them.")
-    for label, side in (("A", a), ("B", b)):
+        out.append(_lack("overlap", None, matched, union, OVERLAP_LIMIT))
+    for letter, side in (("a", a), ("b", b)):
         own = side.figures
         if own["planned"] and own["coverage"] < COVERAGE_LIMIT:
-            out.append(
-                f"{label}: only {own['scored']} of {own['planned']} planned trials are scored; no ranking "
-                f"below {COVERAGE_LIMIT * 100:.0f} %."
-            )
+            out.append(_lack("coverage", letter, own["scored"], own["planned"], COVERAGE_LIMIT))
     return out
 
 
-def _missingness(a: Side, b: Side) -> list[str]:
-    if a.figures["coverage"] == b.figures["coverage"]:
-        return []
-    return ["A and B lack different shares of their scores, so what is paired may favour one of them."]
+def _lack(cause: str, side: str | None, number: int, of: int, needed: float) -> Row:
+    return {
+        "cause": cause, "side": side, "number": number, "of": of, "share": number / of, "needed": needed,
+    }  # fmt: skip

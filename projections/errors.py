@@ -3,6 +3,7 @@
 ProjectionError
 |- RunNotFound     the reference names no run, or several
 |- NotTrusted      what DuckDB read is not what the log says it holds
+|- NotProjected    its events hold what no table can be made of
 `- BadComparison   the two sides cannot be set side by side as asked
    `- NoSuchHarness   a side names a harness that its run does not have
 """
@@ -20,6 +21,10 @@ class RunNotFound(ProjectionError):
 
 class NotTrusted(ProjectionError):
     """The rows read are not the events that the log says it has."""
+
+
+class NotProjected(ProjectionError):
+    """The events hold values that the tables cannot, or there was no room to make them."""
 
 
 class BadComparison(ProjectionError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from eventlog.errors import DamageError, LogError
@@ -11,6 +13,7 @@ from eventlog.reader import read
 from eventlog.store import CATALOG, Store
 from projections import cache, source, sql
 from projections.errors import ProjectionError, RunNotFound
+from projections.spending import paid_for
 
 Row = dict[str, Any]
 
@@ -31,7 +34,12 @@ def resolve_run(store: Store, reference: str) -> str:
     if found:
         raise RunNotFound(f"{reference!r} fits several runs: {', '.join(sorted(found))}")
     nameless = [run for run in runs if _plan(store, run) is None]
-    doubt = f"; the plan, and so the name, of {', '.join(nameless[:5])} cannot be read" if nameless else ""
+    doubt = (
+        f"; the plan, and so the name, of {', '.join(nameless[:5])} cannot be read: "
+        "name it by its id (`hemra log verify` says what is damaged)"
+        if nameless
+        else ""
+    )
     raise RunNotFound(f"no run {reference!r} in {store.path}; `hemra runs` lists them{doubt}")
 
 
@@ -48,8 +56,8 @@ def name_of(store: Store, run: str) -> str | None:
     plan = _plan(store, run)
     if plan is None:
         # What was reported of it before it was damaged may still be there.
-        with contextlib.suppress(ProjectionError, LogError, OSError):
-            plan = cache.load(store, run).report
+        built = cache.remembered(store, run)
+        plan = None if built is None else built.report
     name = None if plan is None else plan.get("name")
     return name if isinstance(name, str) else None
 
@@ -70,23 +78,60 @@ def _runs(store: Store) -> list[str]:
     return [name for name in store.streams() if name != CATALOG]
 
 
-def list_runs(store: Store) -> list[Row]:
-    """One row a run, newest first. A run that cannot be read is listed with its `error`."""
-    return [_summary(store, run) for run in sorted(_runs(store), reverse=True)]
+def list_runs(
+    store: Store, *, limit: int | None = None, on_missing: Callable[[int], object] | None = None
+) -> list[Row]:
+    """One row a run, newest first, the newest `limit`. A run that cannot be read is listed with its `error`.
+
+    `on_missing` is told, before they are read, how many runs have to be: nothing is cached of them as they stand.
+    """
+    runs = sorted(_runs(store), reverse=True)[:limit]
+    rows: dict[str, Row] = {}
+    missing: dict[str, cache.Looked] = {}
+    for run in runs:
+        try:
+            looked = cache.look(store, run)
+        except _UNREADABLE as error:
+            rows[run] = _unreadable(store, run, error)
+            continue
+        if looked.built is not None:
+            rows[run] = _summary(run, looked.built)
+        else:
+            missing[run] = looked
+    if missing and on_missing is not None:
+        on_missing(len(missing))
+    rows |= _projected(store, missing)
+    return [rows[run] for run in runs]
 
 
-def _summary(store: Store, run: str) -> Row:
-    row: Row = dict.fromkeys(_SUMMARY)
-    row["run"] = run
-    row["error"] = None
+def _projected(store: Store, missing: dict[str, cache.Looked]) -> dict[str, Row]:
+    """The rows of runs that are not cached. Small ones are projected side by side: each takes one thread, and not so
+    long that Ctrl-C waits for it."""
+
+    def one(run: str) -> Row:
+        try:
+            return _summary(run, cache.project(store, missing[run]))
+        except _UNREADABLE as error:
+            return _unreadable(store, run, error)
+
+    small = [run for run, looked in missing.items() if looked.at.last <= cache.SMALL]
+    pool = ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1), "projection")
     try:
-        full = cache.load(store, run).report
-    except (ProjectionError, LogError, OSError) as error:
-        row["name"] = name_of(store, run)
-        row["status"] = "unreadable"
-        row["error"] = str(error)
-        return row
-    row.update({key: full[key] for key in _SUMMARY if key in full})
+        rows = dict(zip(small, pool.map(one, small), strict=True))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return rows | {run: one(run) for run in missing if run not in rows}
+
+
+def _unreadable(store: Store, run: str, error: Exception) -> Row:
+    found = {"run": run, "name": name_of(store, run), "status": "unreadable", "error": str(error)}
+    return dict.fromkeys(_SUMMARY) | found
+
+
+def _summary(run: str, built: cache.Built) -> Row:
+    full = built.report
+    row: Row = dict.fromkeys(_SUMMARY) | {key: full[key] for key in _SUMMARY if key in full}
+    row["run"] = run
     row["dataset"] = full["dataset"]["name"]
     row["tasks"] = full["dataset"]["tasks"]
     row["harnesses"] = [h["name"] for h in full["harnesses"]]
@@ -94,6 +139,10 @@ def _summary(store: Store, run: str) -> Row:
     return row
 
 
+#: What a run that cannot be read is told by.
+_UNREADABLE = (ProjectionError, LogError, OSError)
+#: So many small runs are projected at the same time.
+_AT_ONCE = 4
 _SUMMARY = (
     "run", "name", "status", "started", "duration_ns", "dataset", "tasks", "harnesses", "attempts", "sandbox",
     "planned", "finished", "scored", "passed", "events", "error",
@@ -114,7 +163,7 @@ def show(store: Store, run: str) -> Row:
     """One run with its trials: the report's header and counts, and the trial table."""
     built = cache.load(store, run)
     report = built.report
-    left_out = {"schema", "grid", "not_scored", "harnesses"}
+    left_out = {"schema", "categories", "grid", "not_scored", "harnesses"}
     header = {key: value for key, value in report.items() if key not in left_out}
     harnesses = [
         {k: h[k] for k in ("name", "kind", "version", "digest", "model", "planned", "scored", "passed")}
@@ -124,15 +173,20 @@ def show(store: Store, run: str) -> Row:
 
 
 def show_trial(store: Store, run: str, trial: str) -> Row | None:
-    """One trial with every call of its try that counts (columns: tables/model_calls.sql); None without such a trial."""
-    row = next((t for t in trials(store, run) if t["trial"] == trial), None)
+    """One trial with every call of its try that counts (columns: tables/model_calls.sql), and its tries that were run
+    again; None without such a trial."""
+    built = cache.load(store, run)
+    row = next((t for t in built.trials if t["trial"] == trial), None)
     if row is None:
         return None
+    again = [one for one in built.report["run_again"] if one["trial"] == trial]
     calls = table(store, run, "model_calls", trial=trial) if row["first_seq"] is not None else []
     return {
         "schema": "hemra.trial/1",
         "run": run,
         "trial": row,
+        "run_again": again,
+        "paid": paid_for([*([row] if row["tries"] else []), *again]),
         "calls": [call for call in calls if call["first_seq"] == row["first_seq"]],
     }
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from eventlog.schemas.base import SCHEMAS
 from projections import words
-from projections.figures import COVERAGE_LIMIT, TaskResult, pass_k, scores
+from projections.categories import categories
+from projections.figures import TaskResult, pass_k, scores
 from projections.handicaps import handicaps
+from projections.models import models_of
 from projections.repaired import repaired
-from projections.repaired import warning as repair_warning
-from projections.spending import spending
+from projections.report_warnings import report_warnings
+from projections.spending import again_columns, paid, run_again, spending
 from projections.sql import rows
 
 if TYPE_CHECKING:
@@ -25,13 +27,17 @@ if TYPE_CHECKING:
 SCHEMA = "hemra.report/1"
 #: The tables a report is made of.
 TABLES = (
-    "run", "trials", "tries", "usage", "enforcement", "notes", "repairs", "harness", "task_harness",
+    "run", "trials", "tries", "superseded", "usage", "enforcement", "models", "notes", "repairs", "harness",
+    "task_harness",
 )  # fmt: skip
 
 Row = dict[str, Any]
 
-#: So many models without a price are named in a warning.
-MAX_NAMED = 3
+#: What is told of each try that was run again: columns of tables/superseded.sql.
+_AGAIN = (
+    "trial", "harness", "task", "attempt", "try_no", "outcome", "reason", "duration_ns", "agent_ns", "turn_calls",
+    "side_calls", "input_tokens", "output_tokens", "cost_usd", "cost_partial", "unpriced_calls", "replayed_calls",
+)  # fmt: skip
 
 
 def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row:
@@ -39,13 +45,15 @@ def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row
     run = rows(connection, "SELECT * FROM run")[0]
     harnesses = rows(connection, "SELECT * FROM harness ORDER BY harness_no")
     cells = rows(connection, "SELECT * FROM task_harness ORDER BY task_no, harness_no")
-    tries = rows(
-        connection,
-        "SELECT t.harness, x.* FROM tries AS x JOIN trials AS t USING (trial) ORDER BY x.first_seq",
-    )
+    superseded = rows(connection, "SELECT * FROM superseded ORDER BY first_seq")
     last = rows(connection, "SELECT last FROM snapshot")[0]["last"]
     unpriced = _unpriced_models(connection)
-    parts = [_harness(h, run, trials, cells, tries, unpriced[h["harness"]]) for h in harnesses]
+    called = rows(connection, "SELECT * FROM models")
+    parts = [
+        _harness(h, run, trials, cells, superseded, unpriced[h["harness"]])
+        | {"models": models_of(called, h["harness"], h["model"])}
+        for h in harnesses
+    ]
     scored = sum(t["scored"] for t in trials)
     report = {
         "schema": SCHEMA,
@@ -59,14 +67,16 @@ def make_report(connection: duckdb.DuckDBPyConnection, trials: list[Row]) -> Row
         "partition": _partition(trials),
         "outcomes": _outcomes(trials),
         "harnesses": parts,
-        "grid": _grid(cells, trials),
+        "categories": categories(cells),
+        "grid": _grid(cells, trials, superseded),
+        "run_again": [{key: x[key] for key in _AGAIN} for x in superseded],
         "not_scored": [_reason(t) for t in trials if not t["scored"]],
         "not_enforced": _not_enforced(rows(connection, "SELECT * FROM enforcement"), trials),
         "limits_fired": [_fired(t) for t in trials if t["limit_fired"]],
         "flags": _flags(trials),
     }
     report["warnings"] = [
-        *_warnings(report, rows(connection, "SELECT * FROM notes"), _too_new(connection)),
+        *report_warnings(report, rows(connection, "SELECT * FROM notes"), _too_new(connection)),
         *(f"{name}: {text}" for name, text in handicaps(trials)),
     ]
     return report
@@ -116,7 +126,7 @@ def _unpriced_models(connection: duckdb.DuckDBPyConnection) -> dict[str, list[st
 
 
 def _harness(
-    h: Row, run: Row, trials: list[Row], cells: list[Row], tries: list[Row], unpriced: list[str]
+    h: Row, run: Row, trials: list[Row], cells: list[Row], superseded: list[Row], unpriced: list[str]
 ) -> Row:
     name = h["harness"]
     own = [t for t in trials if t["harness"] == name]
@@ -129,7 +139,7 @@ def _harness(
     for trial in own:
         if trial["scored"]:
             rewards[trial["task"]].append(trial["reward"])
-    spent = spending(own)
+    spent, again = spending(own), run_again([x for x in superseded if x["harness"] == name])
     return {
         "name": name,
         "kind": h["kind"],
@@ -156,18 +166,9 @@ def _harness(
         },
         "tool_calls": h["tool_calls"],
         "model_calls": h["model_calls"],
-        "retries": _retries(h, [x for x in tries if x["harness"] == name and not x["latest"]]),
+        "retries": again,
+        "paid": paid(spent["cost"], again["cost"]),
     }  # fmt: skip
-
-
-def _retries(h: Row, superseded: list[Row]) -> Row:
-    """Tries that were run again: how many, why, and what is known of their time and cost."""
-    return {
-        "tries": h["retried"],
-        "outcomes": _counted(superseded, lambda x: x["outcome"] or "interrupted"),
-        "duration_ns": h["retried_ns"],
-        "cost_usd": h["retried_cost_usd"],
-    }
 
 
 def _partition(trials: Sequence[Row]) -> list[Row]:
@@ -202,11 +203,14 @@ def _counted(items: Sequence[Row], key: Callable[[Row], str]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _grid(cells: list[Row], trials: list[Row]) -> list[Row]:
+def _grid(cells: list[Row], trials: list[Row], superseded: list[Row]) -> list[Row]:
     """One entry a task, with one cell a harness, both in the plan's order."""
     results: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for trial in trials:
         results[trial["task"], trial["harness"]].append(trial)
+    again: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for one in superseded:
+        again[one["task"], one["harness"]].append(one)
     grid: dict[str, Row] = {}
     for cell in cells:
         task = grid.setdefault(
@@ -238,6 +242,7 @@ def _grid(cells: list[Row], trials: list[Row]) -> list[Row]:
                 "replayed_calls": cell["replayed_calls"],
                 "model_median_ns": cell["model_median_ns"],
                 "first_token_median_ns": cell["first_token_median_ns"],
+                **again_columns(own, again[cell["task"], cell["harness"]]),
             }
         )
     return list(grid.values())
@@ -294,63 +299,3 @@ def _too_new(connection: duckdb.DuckDBPyConnection) -> list[str]:
         newest[kind] = max(v, newest.get(kind, 0))
     found = rows(connection, "SELECT DISTINCT type, v FROM events WHERE data IS NOT NULL ORDER BY type, v")
     return [f"{f['type']} version {f['v']}" for f in found if f["v"] > newest.get(f["type"], f["v"])]
-
-
-def _retry_causes(outcomes: dict[str, int]) -> str:
-    """`2 tries were run again (2 infra error)`; what was only interrupted and resumed is not counted here."""
-    chosen = {o: n for o, n in outcomes.items() if o not in ("interrupted", "cancelled")}
-    if not chosen:
-        return ""
-    tries = sum(chosen.values())
-    causes = ", ".join(f"{n} {words.result_label(o)}" for o, n in chosen.items())
-    return f"{tries} {'try was' if tries == 1 else 'tries were'} run again ({causes})"
-
-
-def _spending_warnings(h: Row, report: Row) -> list[str]:
-    """What a reader must know of a harness's calls: answers of a cassette, models without a price."""
-    out = []
-    if replayed := h["replayed"]["trials"]:
-        source = report["cassette"] or {}
-        named = f" {source['run']}" + (f"/{source['trial']}" if source.get("trial") else "") if source else ""
-        out.append(
-            f"{h['name']}: {replayed} of {h['planned']} trials were answered by cassette{named}: nothing was spent "
-            "on their replayed calls, and their times are no model's."
-        )
-    if models := h["cost"]["unpriced_models"]:
-        table = report["prices"]
-        where = f"{table['name']} ({table['date']})" if table else "a price table"
-        named = ", ".join(models[:MAX_NAMED]) + (
-            f" and {len(models) - MAX_NAMED} more" if len(models) > MAX_NAMED else ""
-        )
-        out.append(f"{h['name']}: its cost is not whole; {where} does not price every call of {named}.")
-    return out
-
-
-def _warnings(report: Row, notes: list[Row], too_new: list[str]) -> list[str]:
-    """What a reader must know before using the figures, one sentence each."""
-    out = repair_warning(report["repaired"])
-    if report["status"] != "finished":
-        out.append(f"The run is {words.STATUSES[report['status']]}.")
-    for h in report["harnesses"]:
-        if h["planned"] and h["coverage"] < COVERAGE_LIMIT:
-            out.append(
-                f"{h['name']}: {h['scored']} of {h['planned']} planned trials are scored, on "
-                f"{h['tasks_scored']} of {h['tasks']} tasks. Do not rank it by its scored-only figure."
-            )
-        if retried := _retry_causes(h["retries"]["outcomes"]):
-            out.append(f"{h['name']}: {retried}; retries can shift scores.")
-        out += _spending_warnings(h, report)
-    if len({h["coverage"] for h in report["harnesses"]}) > 1:
-        out.append("The harnesses lack different shares of their scores: scored-only figures are biased.")
-    codes: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for note in notes:
-        if note["level"] in ("warning", "error"):
-            codes[note["code"], note["text"]].append(note)
-    for (code, text), members in codes.items():
-        times = f" ({len(members)} times)" if len(members) > 1 else ""
-        out.append(f"{code}: {text}{times}")
-    if too_new:
-        out.append(
-            f"Events of a later hemra are read as far as they are known: {', '.join(too_new)}; upgrade hemra."
-        )
-    return out

@@ -18,7 +18,7 @@ from eventlog import anchor as anchors
 from eventlog.reader import read_content, read_lines, stream_state
 from eventlog.segments import is_sealed, trailer_of, visible_segments
 from eventlog.store import Store
-from projections.errors import NotTrusted
+from projections.errors import NotProjected, NotTrusted
 from projections.scratch import Scratch, scratch
 from projections.settle import settle
 
@@ -66,13 +66,21 @@ def opened(store: Store, at: Snapshot, types: Sequence[str]) -> Iterator[duckdb.
     """A connection with table `events` (seq, time, mono, type, v, trial, data) and `snapshot` (last, live).
 
     Every event of the stream has a row; `data` and `time` are null where the type is not in `types`.
-    Raises NotTrusted when the rows are not exactly the events 1 to `at.last`; DamageError from the log.
+    Raises NotTrusted when the rows are not exactly the events 1 to `at.last`; DamageError from the log; NotProjected
+    for whatever DuckDB cannot do with them, also in the body.
     """
+    import duckdb
+
     with scratch(store) as room:
         connection = _connect(room)
         try:
             interruptible(connection, lambda: _load(connection, store, at, types, room))
             yield connection
+        except duckdb.Error as error:
+            cause = (str(error).splitlines() or [type(error).__name__])[0]
+            raise NotProjected(
+                f"no tables can be made of {at.stream}: {cause}; `hemra tail {at.stream}` still reads its events"
+            ) from error
         finally:
             connection.close()
 

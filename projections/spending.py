@@ -8,6 +8,7 @@ some of it is not. Money that a provider or harness told and money that the pric
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -39,6 +40,55 @@ def spending(trials: Sequence[Row]) -> Row:
         "replayed": _replayed(trials),
         "model_ns": _middle(trials, "model_ns"),
         "first_token_ns": _middle(trials, "first_token_ns"),
+    }
+
+
+def run_again(superseded: Sequence[Row]) -> Row:
+    """What tries took that were run again and do not count (rows of tables/superseded.sql).
+
+    The same figures as `spending`; how long they took (`duration_known`: of how many that is known); how they ended.
+    """
+    spent = spending([{**one, "tries": 1} for one in superseded])
+    return {
+        "tries": len(superseded),
+        "outcomes": dict(sorted(Counter(x["outcome"] or "interrupted" for x in superseded).items())),
+        "duration_ns": _sum(superseded, "duration_ns"),
+        "duration_known": len(_known(superseded, "duration_ns")),
+        "cost_usd": spent["cost"]["usd"],
+        **{key: spent[key] for key in ("calls", "tokens", "failed_tokens", "cost", "replayed")},
+    }
+
+
+def paid(*accounts: Row) -> Row:
+    """Money over several accounts (`cost` of `spending`): what counts and what was run again."""
+    known = [account["usd"] for account in accounts if account["usd"] is not None]
+    lacking = any(account["unknown"] or account["partial"] for account in accounts)
+    return {"usd": math.fsum(known) if known else None, "lower_bound": bool(known) and lacking}
+
+
+def paid_for(tries: Sequence[Row]) -> Row:
+    """Money over all tries of one trial: its row, and those of what was run again."""
+    usd = _money(tries, "cost_usd")
+    return {
+        "usd": usd,
+        "lower_bound": usd is not None and any(unpriced(t) or t["cost_partial"] for t in tries),
+    }
+
+
+def again_columns(trials: Sequence[Row], superseded: Sequence[Row]) -> Row:
+    """What the tries of one task and harness took that were run again, by the names of a report's CSV."""
+    again = run_again(superseded)
+    started = [t for t in trials if t["tries"] > 0]
+    return {
+        "tries_run_again": again["tries"],
+        "run_again_ns": again["duration_ns"],
+        "run_again_turn_calls": again["calls"]["turn"],
+        "run_again_side_calls": again["calls"]["side"],
+        "run_again_input_tokens": again["tokens"]["input"]["sum"],
+        "run_again_output_tokens": again["tokens"]["output"]["sum"],
+        "run_again_cost_usd": again["cost_usd"],
+        "run_again_cost_unknown": again["cost"]["unknown"],
+        "paid_usd": paid(_cost(started), again["cost"])["usd"],
     }
 
 

@@ -51,20 +51,6 @@ def mean_se(values: Sequence[float]) -> tuple[float, float | None] | None:
     return m, math.sqrt(math.fsum((v - m) ** 2 for v in values) / (n - 1) / n)
 
 
-def cluster_se(groups: Groups, correct: bool = True) -> float | None:
-    """Standard error of the pooled mean with scores clustered by key; None below two clusters.
-
-    `correct` multiplies the variance by C/(C-1), as inspect does (Liang and Zeger 1986; Miller 2024).
-    """
-    scores = [v for g in groups.values() for v in g]
-    n, clusters = len(scores), sum(1 for g in groups.values() if g)
-    if clusters < 2:
-        return None
-    m = math.fsum(scores) / n
-    v = math.fsum(math.fsum(x - m for x in g) ** 2 for g in groups.values()) / n**2
-    return math.sqrt(v * (clusters / (clusters - 1) if correct else 1))
-
-
 def rerun_se(groups: Groups) -> float | None:
     """Standard error of the mean of task means if exactly these tasks were run again.
 
@@ -108,26 +94,6 @@ def newcombe_paired(both: int, only_a: int, only_b: int, neither: int) -> tuple[
     return d, d - low, d + high
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values (1979), in the order given: all against one baseline."""
-    order = sorted(range(len(p)), key=p.__getitem__)
-    adjusted, running = [0.0] * len(p), 0.0
-    for j, i in enumerate(order):
-        running = max(running, min(1.0, (len(p) - j) * p[i]))
-        adjusted[i] = running
-    return adjusted
-
-
-def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's adjusted p-values (1995), in the order given: for exploring."""
-    order = sorted(range(len(p)), key=p.__getitem__, reverse=True)
-    adjusted, running = [0.0] * len(p), 1.0
-    for j, i in enumerate(order):
-        running = min(running, p[i] * len(p) / (len(p) - j))
-        adjusted[i] = running
-    return adjusted
-
-
 def smallest_detectable(flip_share: float, tasks: int) -> float | None:
     """Smallest true difference that a paired comparison finds with 80 % power at two-sided 5 % (Miller 2024).
 
@@ -136,24 +102,6 @@ def smallest_detectable(flip_share: float, tasks: int) -> float | None:
     if tasks == 0:
         return None
     return min(1.0, Z95_POWER80 * math.sqrt(flip_share / tasks))
-
-
-def tasks_needed(
-    difference: float,
-    omega2: float,
-    *,
-    var_a: float = 0.0,
-    attempts_a: int = 1,
-    var_b: float = 0.0,
-    attempts_b: int = 1,
-) -> int:
-    """Tasks needed to find `difference` with 80 % power at two-sided 5 % (Miller 2024).
-
-    `omega2` is the variance over tasks of the true difference; `var_a`, `var_b` are the mean variances within
-    a task.
-    """
-    spread = omega2 + var_a / attempts_a + var_b / attempts_b
-    return math.ceil(Z95_POWER80**2 * spread / difference**2)
 
 
 def t_two_sided_p(t: float, df: int) -> float:

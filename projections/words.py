@@ -55,6 +55,8 @@ LEGEND = {
     "without a whole answer, whose tokens are not counted",
     "tokens": "cached ones are part of those in, reasoning is part of those out",
     "cost": "told by the provider or the harness where it is, else computed by the price table",
+    "run again": "tries that do not count, for the trial was tried again: what they took is in no other figure but "
+    "what was paid in all",
     "—": "not known (never 0); a + after a sum marks a lower bound: some of it is not known",
 }
 

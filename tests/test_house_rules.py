@@ -296,4 +296,4 @@ def test_starting_up_loads_no_heavy_module(arguments: list[str]) -> None:
     loaded = set(done.stderr.split())
     assert [name for name in HEAVY if name in loaded] == []
     commands = {name for name in loaded if name.startswith("hemra.cli.")}
-    assert commands == {f"hemra.cli.{name}" for name in ("main", "context", "lazy", "table")}
+    assert commands == {f"hemra.cli.{name}" for name in ("main", "context", "lazy", "stdout", "table")}

@@ -48,6 +48,11 @@ document with a `schema` field. RUN is a run's id, the beginning of one, the nam
 `latest`. Tables shorten with … what is too long for a line; `-v` of `show` and `--json` have all of it. What a task, a
 harness or a file name holds that a terminal would obey is shown as an escape (`\\x1b`).
 
+A name is one run's: `--name` refuses one that a run of the store has. Two runs that begin in the same moment may both
+get it; a command that is given it then lists the ids that it fits and does nothing.
+
+A value that is given and empty is refused: an unset shell variable is no folder.
+
 Every command also takes `--store DIR` (default: `HEMRA_STORE`, else the platform's user data folder),
 `-q/--quiet`, `-v/--verbose`, `--no-color` and `--debug`, before or after its name.
 
@@ -57,16 +62,16 @@ Every command also takes `--store DIR` (default: `HEMRA_STORE`, else the platfor
 | `HEMRA_DEBUG` | not empty: show where an error came from, as `--debug` |
 | `NO_COLOR`, `TERM=dumb` | no colour; the latter also no live display |
 | `COLUMNS` | width of tables and reports; else the terminal's, or 100 where there is none |
-| `FORCE_COLOR` | colour also where the output is no terminal |
+| `FORCE_COLOR` | colour also where the output is no terminal; `0` and `false`: no colour |
 
 | Exit code | Meaning |
 |---|---|
 | 0 | the command did its job; for `run`, whatever the scores |
 | 1 | own failure: a bug, a full disk, a damaged store |
 | 2 | wrong usage, invalid input, or nothing matched |
-| 3 | the run finished, but some trials could not be scored |
+| 3 | the run finished, but some trials could not be scored (nor is it sure to be below `--fail-under`, if given) |
 | 5 | no such run, trial, task, dataset, harness or store |
-| 10 | the run finished below `--fail-under` |
+| 10 | the run finished below `--fail-under`, whatever trials that could not be scored are worth: goes before 3 |
 | 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM; the run can be resumed |"""
 
 

@@ -35,7 +35,7 @@ def check(source: Source, head: Head, landing: Landing, tick: Tick) -> None:
     if ours is not None and theirs is not None:
         raise MirrorError(
             f"{landing.name}: the events up to {both} are the same here and at {source.name}, but were written in "
-            "other frames: pull into another store (--store)"
+            f"other frames: {landing.elsewhere}"
         )
 
 
@@ -43,8 +43,8 @@ def _told(source: Source, head: Head, landing: Landing, seq: int) -> str:
     same = f"the same up to event {seq - 1}" if seq > 1 else "different from event 1 on"
     return (
         f"{landing.name} parts at event {seq}: {landing.store.path} ({landing.last} events) and {source.name} "
-        f"({head.last} events) are {same}, then each went on by itself. Nothing was changed; to have both, pull "
-        "into another store (--store)"
+        f"({head.last} events) are {same}, then each went on by itself. Nothing was changed; to have both, "
+        f"{landing.elsewhere}"
     )
 
 

@@ -1,6 +1,7 @@
 """Bringing blobs: before the events that name them count as here, as on the machine where they were recorded.
 
-A large blob is gathered in a file aside and goes on where it broke off; what is kept is what its digest says.
+A large blob is gathered in a file aside and goes on where it broke off; what is kept is what its digest says. One that
+is here already is weighed too, once in a landing, and brought again when it is not what its name says.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from eventlog.disk import fsync_dir, make_dir
 from eventlog.errors import BadEvent
+from eventlog.mirror import parts as aside
 from eventlog.mirror.errors import BadPeer
 from eventlog.mirror.landing import Landing
 from eventlog.mirror.source import PieceOf, Source
@@ -29,6 +32,8 @@ class Arrivals:
     def __init__(self, landing: Landing, tick: Tick) -> None:
         self._landing = landing
         self._tick = tick
+        #: What is here for good: its bytes were weighed and its name was synced by this landing.
+        self._sure: set[str] = set()
         self.count = 0
         self.bytes = 0
 
@@ -38,7 +43,7 @@ class Arrivals:
         pending = set(wanted)
         while pending:
             seen |= pending
-            self._missing(source, sorted({need.digest for need in pending if not self._holds(need.digest)}))
+            self._missing(source, self._lacking({need.digest for need in pending}))
             named = [need.digest for need in pending if need.json]
             try:
                 blobs = self._landing.store.blobs
@@ -46,10 +51,35 @@ class Arrivals:
             except BadEvent as error:
                 raise BadPeer(str(error)) from None
 
-    def _holds(self, digest: str) -> bool:
-        file = self._landing.store.blobs.file_of(digest.removeprefix("sha256:"))
-        # A file of this name is whole: nothing but a rename of a checked one puts it there.
-        return file.is_file()
+    def _lacking(self, digests: set[str]) -> list[str]:
+        """Those that have to come; of the others the names are durable afterwards."""
+        lacking, folders = [], set()
+        for digest in sorted(digests - self._sure):
+            if self._is_sound(digest):
+                folders.add(self._target(digest).parent)
+            else:
+                lacking.append(digest)
+        for folder in folders:
+            fsync_dir(folder)  # who put it there may have died before its name was durable
+        self._sure |= digests - set(lacking)
+        return lacking
+
+    def _is_sound(self, digest: str) -> bool:
+        try:
+            with self._target(digest).open("rb") as file:
+                return self._weighed(file) == digest
+        except OSError:
+            return False  # it is not there, or cannot be read: as good as not there
+
+    def _weighed(self, file: BinaryIO) -> str:
+        running = hashlib.sha256()
+        while content := file.read(1 << 20):
+            self._tick()
+            running.update(content)
+        return f"sha256:{running.hexdigest()}"
+
+    def _target(self, digest: str) -> Path:
+        return self._landing.store.blobs.file_of(digest.removeprefix("sha256:"))
 
     def _missing(self, source: Source, digests: list[str]) -> None:
         for start in range(0, len(digests), _ROUND):
@@ -68,6 +98,7 @@ class Arrivals:
                 fsync_dir(folder)
             for digest in incomplete:
                 self._rest(source, digest)
+            self._sure.update(asked)
 
     def _rest(self, source: Source, digest: str) -> None:
         """Bring a blob that takes more than one piece."""
@@ -81,26 +112,27 @@ class Arrivals:
 
     def _gather(self, part: Path, piece: PieceOf) -> bool:
         """Add a piece to the file aside; whether that makes it whole. Raises BadPeer."""
-        with part.open("ab") as file:
-            have = file.tell()
+        with aside.opened(part) as file:
+            have = file.seek(0, os.SEEK_END)
             if have + len(piece.data) > piece.size or (not piece.data and have < piece.size):
                 part.unlink()
                 raise BadPeer("a blob came in another size than was announced")
             file.write(piece.data)
         self.bytes += len(piece.data)
-        return have + len(piece.data) == piece.size
+        whole = have + len(piece.data) == piece.size
+        if whole and not piece.data:
+            aside.copied_anew(part)
+        return whole
 
     def _keep(self, digest: str, part: Path) -> Path:
         """Give a whole blob its name if it is what the name says; returns the folder to sync. Raises BadPeer."""
-        running = hashlib.sha256()
-        with part.open("rb") as file:
-            while content := file.read(1 << 20):
-                running.update(content)
-            os.fsync(file.fileno())
-        if f"sha256:{running.hexdigest()}" != digest:
+        with aside.opened(part) as file:
+            weighed = self._weighed(file)
+            aside.sync(file, part)
+        if weighed != digest:
             part.unlink()
             raise BadPeer(f"what came as blob {digest} is not it")
-        target = self._landing.store.blobs.file_of(digest.removeprefix("sha256:"))
+        target = self._target(digest)
         make_dir(target.parent)
         part.chmod(0o444)
         os.replace(part, target)

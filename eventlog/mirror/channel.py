@@ -64,8 +64,8 @@ class Channel:
     ) -> tuple[Kind, bytes]:
         """The next frame, which must be one of `expected`. Raises Unreachable, BadPeer, Refused.
 
-        It waits while something comes at least every `silence_s` seconds; with `deadline` (monotonic
-        seconds) no longer than that, however much comes.
+        It waits while something comes at least every `silence_s` seconds. With `deadline` (monotonic seconds), as in
+        the greeting, no longer than that, however much comes, and no KEEPALIVE belongs there.
         """
         while True:
             kind, payload = self._frame(expected, silence_s, deadline)
@@ -79,7 +79,10 @@ class Channel:
         self, expected: tuple[Kind, ...], silence_s: float, deadline: float | None
     ) -> tuple[Kind, bytes]:
         code, length = _HEAD.unpack(self._exactly(_HEAD.size, silence_s, deadline))
-        if code not in (*expected, Kind.REFUSED, Kind.KEEPALIVE):
+        allowed = (
+            (*expected, Kind.REFUSED) if deadline is not None else (*expected, Kind.REFUSED, Kind.KEEPALIVE)
+        )
+        if code not in allowed:
             raise BadPeer(f"{self.peer} sent a frame of kind {code} where none belongs")
         kind = Kind(code)
         # Before a byte of it is read or room for it made: this is what bounds memory.
@@ -94,8 +97,10 @@ class Channel:
         view, got = memoryview(buffer), 0
         while got < count:
             wait = silence_s if deadline is None else min(silence_s, deadline - time.monotonic())
+            if wait <= 0:
+                raise Unreachable(f"{self.peer} did not end its greeting in time")
             try:
-                self._socket.settimeout(max(0.001, wait))
+                self._socket.settimeout(wait)
                 size = self._socket.recv_into(view[got:])
             except TimeoutError as error:
                 raise Unreachable(f"{self.peer} said nothing for {silence_s:g} s") from error

@@ -7,20 +7,24 @@ broken connection and after a kill.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from eventlog.mirror import agreement, sealed
+from eventlog.mirror import parts as aside
 from eventlog.mirror.blob_arrivals import Arrivals
 from eventlog.mirror.checked import check_units
-from eventlog.mirror.errors import BadPeer, Changed, MirrorError
-from eventlog.mirror.landing import Arrived, Landing
+from eventlog.mirror.errors import BadPeer, Changed, MirrorError, Unwritable
+from eventlog.mirror.landing import PULL_ELSEWHERE, Arrived, Landing
 from eventlog.mirror.messages import Head, SealedFile, Units
 from eventlog.mirror.note import Note
+from eventlog.mirror.owners import own_up_to
 from eventlog.mirror.provenance import record
 from eventlog.mirror.reach import sealed_files
 from eventlog.mirror.source import Source
@@ -38,7 +42,8 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     """What was brought, up to event `last`.
 
     `what`: `whole` (finished, sealed, identical), `finished` (not sealed at the source), `copied` (it is not finished
-    there), `same` (nothing was lacking), `longer` (this side has more).
+    there), `same` (nothing was lacking), `longer` (this side has more), `own` (it is recorded here, the other
+    side has a copy).
     """
 
     stream: str
@@ -53,12 +58,15 @@ class Copying:
     """One stream on its way. `round` is called with a new source after every broken connection."""
 
     def __init__(
-        self, store: Store, stream: str, *, stop: threading.Event | None = None, lock_wait_s: float = 0.5
-    ) -> None:
+        self, store: Store, stream: str, *, stop: threading.Event | None = None, lock_wait_s: float = 0.5,
+        elsewhere: str = PULL_ELSEWHERE,
+    ) -> None:  # fmt: skip
+        """`elsewhere`: what a person does who wants to keep both of two runs that do not fit."""
         self._store = store
         self.stream = stream
         self._stop = stop or threading.Event()
         self._lock_wait_s = lock_wait_s
+        self._elsewhere = elsewhere
         self._landing: Landing | None = None
         self._arrivals: Arrivals | None = None
         self._began_at: int | None = None
@@ -80,17 +88,28 @@ class Copying:
         """Bring what there is (with `follow`, until the run is finished). `tick` is called now and then.
 
         Raises Unreachable when the connection breaks: call again with a new source. Every other error is final:
-        Parted, Refused, StreamBusy, DamageError, BadPeer, OSError.
+        Parted, Refused, StreamBusy, DamageError, BadPeer, Unwritable.
         """
         self._tick, self._following = tick, False
+        try:
+            return self._round(source, follow)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _round(self, source: Source, follow: bool) -> Copied:
         head = source.head(self.stream)
-        of = Note(of=source.name, store=source.store)
+        of = Note(of=source.name, store=head.origin or source.store)
         if self._landing is None:
-            self._landing = Landing.open(self._store, self.stream, head, of, self._lock_wait_s)
+            own = own_up_to(self._store, self.stream, source, head)
+            if own is not None:
+                return Copied(stream=self.stream, events=0, last=own, blobs=0, bytes=0, what="own")
+            self._landing = Landing.open(
+                self._store, self.stream, head, of, self._lock_wait_s, elsewhere=self._elsewhere
+            )
             self._began_at = self._landing.last
             self._arrivals = Arrivals(self._landing, self._still_at_work)
         landing = self._landing
-        agreement.check(source, head, landing, tick)
+        agreement.check(source, head, landing, self._still_at_work)
         if head.last < landing.last and not follow:
             return self._copied("longer")
         if head.last < landing.last:
@@ -98,13 +117,27 @@ class Copying:
                 f"{self.stream}: {self._store.path} has {landing.last} events of it, {source.name} only {head.last}: "
                 "there is nothing to follow"
             )
-        if not landing.is_copy and not self._brings(head) and (head.finished or not follow):
+        if not landing.is_copy and not self._brings(head):
+            # Also with `follow`: a run of this store's own is not given away for what may never come.
             return self._copied("same")
         landing.begin(head, of)
         head = self._catch_up(source, head)
         if (follow or head.finished) and not self._is_done(head):
             head = self._follow(source, head, until_finished=follow)
         return self._end(source, head)
+
+    def _failed(self, error: OSError) -> Unwritable:
+        """What a person can do about an error of the disk here."""
+        if self._landing is not None:
+            self._landing.give_up()
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = (
+            "make room there, then the same command goes on" if full else "the same command goes on there"
+        )
+        return Unwritable(
+            f"{self.stream} cannot be written to {self._store.path} behind event {self.last}: "
+            f"{error.strerror or error}; {remedy}"
+        )
 
     def _still_at_work(self) -> None:
         self._tick()  # that of the connection which is open now
@@ -206,30 +239,41 @@ class Copying:
         return Arrived(file, path)
 
     def _gather(self, source: Source, file: SealedFile, path: Path) -> None:
-        with path.open("ab") as out:
-            if out.tell() > file.size:
-                out.truncate(0)
-                out.seek(0)
-            have = out.tell()
-            while have < file.size:
-                began = have
-                for data in source.sealed_pieces(self.stream, file, have, _SLICE_BYTES):
-                    have += len(data)
-                    if not data or have > file.size:
-                        break
-                    out.write(data)
-                    out.flush()
-                    self._bytes += len(data)
-                    self._tick()
-                if not began < have <= file.size:
+        with aside.opened(path) as out:
+            have = out.seek(0, os.SEEK_END)
+            if have > file.size:
+                have = out.truncate(0)
+            if have < file.size:
+                have = self._pieces(source, file, out, have)
+                if have != file.size:
+                    path.unlink()
+                    raise BadPeer(
+                        f"events {file.first} to {file.last} came in another size than was announced"
+                    )
+                aside.sync(out, path)
+                return
+        aside.copied_anew(path)
+        with aside.opened(path) as out:
+            aside.sync(out, path)
+
+    def _pieces(self, source: Source, file: SealedFile, out: BinaryIO, have: int) -> int:
+        """Bring what is lacking of a file of which `have` bytes are here; how many are here then."""
+        while have < file.size:
+            began = have
+            for data in source.sealed_pieces(self.stream, file, have, _SLICE_BYTES):
+                have += len(data)
+                if not data or have > file.size:
                     break
-                if self._following:
-                    # What is recorded meanwhile does not wait for the whole file.
-                    self._take_units(source, wait=False)
-            if have != file.size:
-                path.unlink()
-                raise BadPeer(f"events {file.first} to {file.last} came in another size than was announced")
-            os.fsync(out.fileno())
+                out.write(data)
+                out.flush()
+                self._bytes += len(data)
+                self._tick()
+            if not began < have <= file.size:
+                break
+            if self._following:
+                # What is recorded meanwhile does not wait for the whole file.
+                self._take_units(source, wait=False)
+        return have
 
     def _end(self, source: Source, head: Head) -> Copied:
         """Say how it stands; a copy that is whole and finished becomes a run like any other."""

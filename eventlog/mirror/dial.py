@@ -84,6 +84,11 @@ def _wrapped(address: Address) -> ssl.SSLSocket:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         raw.settimeout(SILENCE_S)
         return context.wrap_socket(raw, server_hostname=address.host)
+    except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError) as error:
+        _close(raw)
+        raise Unreachable(
+            f"{address.place} closed the connection before the greeting: it may have too many, try again"
+        ) from error
     except ssl.SSLError as error:
         _close(raw)
         raise Unreachable(

@@ -12,7 +12,9 @@ stream. All that is gone when the source seals: its sealed files replace the liv
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -31,6 +33,7 @@ from eventlog.mirror import note
 from eventlog.mirror.errors import MirrorError, Parted
 from eventlog.mirror.messages import Head, SealedFile
 from eventlog.mirror.note import Note
+from eventlog.mirror.parts import PART, cut_at
 from eventlog.mirror.reach import sync_file
 from eventlog.mirror.wakes import Wakes
 from eventlog.recovery import recover
@@ -38,7 +41,9 @@ from eventlog.segments import is_sealed, list_segments, name_of, visible_segment
 from eventlog.store import CATALOG, Store
 
 _NEW = ".mirror-"
-_PART = ".part"
+#: What helps where two runs do not fit, by who asked for the copy.
+PULL_ELSEWHERE = "pull into another store (--store)"
+PUSH_ELSEWHERE = "push to a server of another store"
 #: A directory of this age is being made by nobody any more: its maker was killed.
 _STALE_NS = 3600 * 10**9
 
@@ -53,11 +58,12 @@ class Arrived(NamedTuple):
 class Landing:
     """One stream's copy in one store. Holds the stream's lock until `close`."""
 
-    def __init__(self, store: Store, name: str, lock: Lock) -> None:
+    def __init__(self, store: Store, name: str, lock: Lock, elsewhere: str) -> None:
         """Recover the stream; `lock` is given back by `close`. Raises DamageError."""
         self.store = store
         self.name = name
         self.path = store.stream_path(name)
+        self.elsewhere = elsewhere
         self._lock = lock
         self._fd = -1
         self._segment = 0  # the source's segment that the open file continues
@@ -72,7 +78,9 @@ class Landing:
         self._wakes: Wakes | None = None
 
     @classmethod
-    def open(cls, store: Store, name: str, head: Head, of: Note, lock_wait_s: float = 0.5) -> Landing:
+    def open(
+        cls, store: Store, name: str, head: Head, of: Note, lock_wait_s: float = 0.5, *, elsewhere: str = PULL_ELSEWHERE
+    ) -> Landing:  # fmt: skip
         """Take the lock of the stream `name`, which is made where there is none. Nothing of it changes by that.
 
         Raises StreamBusy, DamageError; Parted when another run has that name here.
@@ -84,11 +92,9 @@ class Landing:
             _make(store, name, bytes.fromhex(head.id), of)
         lock = Lock(path / LOCK, lock_wait_s, copying=True)
         try:
-            landing = cls(store, name, lock)
+            landing = cls(store, name, lock, elsewhere)
             if landing._mark.stream.hex() != head.id and landing.last:
-                raise Parted(
-                    f"another run is called {name} in {store.path}: pull into another store (--store)", 1
-                )
+                raise Parted(f"another run is called {name} in {store.path}: {elsewhere}", 1)
             return landing
         except BaseException:
             lock.release()
@@ -153,7 +159,7 @@ class Landing:
         crash_point("mirror.before_write")
         written = os.write(self._fd, data)
         if written != len(data):
-            raise OSError(28, f"only {written} of {len(data)} bytes could be written (disk full?)")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # the next write would say so
         crash_point("mirror.before_sync")
         os.fdatasync(self._fd)
         if fresh:
@@ -167,17 +173,16 @@ class Landing:
 
     def part_of(self, file: SealedFile) -> Path:
         """Where a sealed file is gathered until it is whole: hidden, and named by what it is to be."""
-        return self.path / f".{name_of(file.first)}.{file.tag[:32]}{_PART}"
+        return self.path / f".{name_of(file.first)}.{file.tag[:32]}{PART}"
 
     def part_of_blob(self, digest: str) -> Path:
         """Where a blob is gathered until it is whole."""
-        return self.path / f".blob.{digest.removeprefix('sha256:')}{_PART}"
+        return self.path / f".blob.{digest.removeprefix('sha256:')}{PART}"
 
     def place(self, group: Sequence[Arrived]) -> None:
         """Put checked files in their places, highest first: see `sealed.groups` for why they belong together."""
         anchor = self._open_anchor(self.stream)
         for file, path in reversed(group):
-            os.chmod(path, 0o644)
             os.replace(path, self.path / name_of(file.first))
             fsync_dir(self.path)
             crash_point("mirror.after_rename")
@@ -241,11 +246,21 @@ class Landing:
     def forget_parts(self, head: Head) -> None:
         """Remove what was gathered of files that the source does not have any more, and what a kill left."""
         wanted = {self.part_of(file).name for file in head.sealed}
-        for path in self.path.glob(f".*{_PART}"):
+        for path in self.path.glob(f".*{PART}"):
             if path.name not in wanted and not path.name.startswith(".blob."):
                 path.unlink()
         for path in self.path.glob(f"{_NEW}*"):
             shutil.rmtree(path, ignore_errors=True)
+
+    def give_up(self) -> None:
+        """After an error of the disk: what is open is closed as it is, for a sync that failed is not asked for again.
+
+        The next landing has new files.
+        """
+        self._leave_segment()
+        if self._anchor is not None:
+            self._anchor.close()
+            self._anchor = None
 
     def close(self) -> None:
         """Give the stream back; safe to call twice. An unfinished copy stays one."""
@@ -254,8 +269,7 @@ class Landing:
             with contextlib.suppress(OSError):
                 if self._mark.state == anchors.OPEN:
                     self.settle(finished=False)
-            self._anchor.close()
-            self._anchor = None
+            self.give_up()
         if self._wakes is not None:
             self._wakes.close()
         self._lock.release()
@@ -264,9 +278,10 @@ class Landing:
 def _make(store: Store, name: str, stream: bytes, of: Note) -> None:
     """The directory of a new copy, with note, anchor and manifest from its first instant."""
     make_dir(store.log)
-    aside = Path(tempfile.mkdtemp(prefix=f"{_NEW}{name}.", dir=store.log))
+    # Not mkdtemp, whose folder is its maker's only: who may read a run, the umask says.
+    aside = store.log / f"{_NEW}{name}.{secrets.token_hex(8)}"
+    aside.mkdir()
     try:
-        aside.chmod(0o755)
         note.save(aside, of)
         Anchor.first(aside, stream).close()
         manifest.begin(aside)
@@ -297,8 +312,7 @@ def _recover(path: Path) -> int:
             if segment.first > mark.last:
                 segment.path.unlink()
             elif segment.first == mark.segment and segment.size > mark.offset:
-                os.truncate(segment.path, mark.offset)
-                sync_file(segment.path)
+                cut_at(segment.path, mark.offset)
         fsync_dir(path)
     return recover(path).last
 
@@ -315,7 +329,7 @@ def adopt(store: Store, name: str) -> int:
         if not note.is_copy(path):
             raise MirrorError(f"{name} is this store's own already")
         last = _recover(path)
-        for part in path.glob(f".*{_PART}"):
+        for part in path.glob(f".*{PART}"):
             part.unlink()
         note.remove(path)
         return last

@@ -202,12 +202,13 @@ class Failed(Answer, frozen=True, kw_only=True):
 
 
 class Listed(_Message, frozen=True, kw_only=True):
-    """A stream in a list."""
+    """A stream in a list. `origin`: see Head."""
 
     stream: Name
     last: Seq
     finished: bool
     live: bool
+    origin: _Word | None = None
 
 
 class StreamList(Answer, frozen=True, kw_only=True):
@@ -231,7 +232,10 @@ class SealedFile(_Message, frozen=True, kw_only=True):
 
 
 class Head(Answer, frozen=True, kw_only=True):
-    """The answer to GetHead. `revision` changes whenever the set of files does; `live`: somebody writes."""
+    """The answer to GetHead. `revision` changes whenever the set of files does; `live`: somebody writes.
+
+    `origin`: of an unfinished copy the id of the store where the run is recorded.
+    """
 
     id: StreamId
     last: Seq
@@ -240,6 +244,7 @@ class Head(Answer, frozen=True, kw_only=True):
     live: bool
     revision: _Word
     sealed: list[SealedFile]
+    origin: _Word | None = None
 
     @property
     def sealed_last(self) -> int:

@@ -14,17 +14,22 @@ from typing import Literal
 import msgspec
 
 from eventlog.disk import fsync_dir, replacing
-from eventlog.errors import DamageError
+from eventlog.mirror.errors import MirrorError
 
 NAME = "mirror.json"
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a copy comes from: `of` is the address that the user gave, `store` the id of the store there."""
+    """Where a copy comes from: `of` is the address that the user gave, `store` the id of the store that records the
+    run, which need not be the one that it was copied from."""
 
     of: str
     store: str
     schema: Literal["hemra.mirror-note/1"] = "hemra.mirror-note/1"
+
+
+class BadNote(MirrorError):
+    """A note that does not read as one. The run is a copy all the same, and its events are what they are."""
 
 
 def is_copy(directory: Path) -> bool:
@@ -33,21 +38,34 @@ def is_copy(directory: Path) -> bool:
 
 
 def load(directory: Path) -> Note | None:
-    """The note, or None where there is none. Raises DamageError when it does not read as one."""
+    """The note, or None where there is none. Raises BadNote when it does not read as one."""
     path = directory / NAME
     try:
         return msgspec.json.decode(path.read_bytes(), type=Note)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise DamageError(path, 0, f"the note of a copy does not read as one: {error}") from error
+        raise BadNote(
+            f"{path} does not say any more where this copy comes from ({error}): `hemra log adopt {directory.name}` "
+            "makes the run this store's own, and a pull brings the rest then"
+        ) from error
+
+
+def origin(directory: Path) -> str | None:
+    """The id of the store that records the run of an unfinished copy, empty where the note does not say; None of what
+    is no copy."""
+    try:
+        note = load(directory)
+    except BadNote:
+        return ""
+    return None if note is None else note.store
 
 
 def copied_from(directory: Path) -> str | None:
     """The address that an unfinished copy comes from; None of what is no copy."""
     try:
         note = load(directory)
-    except DamageError:
+    except BadNote:
         return "another store"
     return None if note is None else note.of
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eventlog import anchor as anchors
-from eventlog.errors import StreamNotFound
+from eventlog.errors import LogError, StreamNotFound
 from eventlog.frames import NotAUnit, walk_headers
 from eventlog.lock import NAME as LOCK
-from eventlog.lock import is_held
+from eventlog.lock import Lock, is_held
 from eventlog.mirror.errors import Changed
 from eventlog.mirror.messages import SealedFile
 from eventlog.reader import anchor_lost
+from eventlog.recovery import recover
 from eventlog.segments import Segment, list_segments, name_of, sealed_in, trailer_in, visible_segments
 from eventlog.standing import standing
 
@@ -32,7 +33,8 @@ def durable_mark(path: Path) -> anchors.Mark | None:
     """How far a stream may be copied; None where it has no anchor.
 
     What stands behind the anchor of a writer that died may not be on disk yet: copied now and lost here in a power
-    cut, it would be in the copy only, and the next writer would go on otherwise. So it is synced first.
+    cut, it would be in the copy only, and the next writer would go on otherwise. So what the next writer would do is
+    done first: it goes into a new file, for a sync of this one may have failed, and the anchor follows.
     """
     mark = standing(path)
     if mark is None or mark.state != anchors.OPEN or is_held(path / LOCK):
@@ -41,10 +43,16 @@ def durable_mark(path: Path) -> anchors.Mark | None:
     if known is None or known.last >= mark.last:
         return mark
     try:
-        sync_file(path / name_of(mark.segment))
-    except OSError:
+        lock = Lock(path / LOCK, 0.0)
+    except (LogError, OSError):
+        return known  # somebody writes it by now; of a copy nothing counts behind its anchor
+    try:
+        recover(path)
+        return anchors.load(path)
+    except (LogError, OSError):
         return known  # it cannot be made sure of here
-    return mark
+    finally:
+        lock.release()
 
 
 def mark_of(path: Path) -> anchors.Mark:

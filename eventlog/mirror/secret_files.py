@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 import tempfile
 from pathlib import Path
@@ -29,7 +30,8 @@ def read_private(path: Path) -> bytes:
             raise Exposed(f"{path} is no file")
         if found.st_mode & 0o077:
             raise Exposed(
-                f"{path} can be read by others (mode {stat.S_IMODE(found.st_mode):04o}): chmod 600 {path}"
+                f"{path} can be read by others (mode {stat.S_IMODE(found.st_mode):04o}): "
+                f"chmod 600 {shlex.quote(str(path))}"
             )
         if found.st_uid not in (os.getuid(), 0):
             raise Exposed(f"{path} belongs to another user ({found.st_uid})")

@@ -1,13 +1,15 @@
 """`hemra log serve`: a thread for every connection, and a bound on everything that a stranger can cost.
 
 The accepting thread does nothing but accept: TLS and the greeting happen in the connection's own thread and
-within a few seconds, so whoever is slow, silent or hostile delays nobody. At most STRANGERS connections may
-be without a proved token at a time; the oldest of them makes room for the next.
+within GREETING_S, so whoever is slow, silent or hostile delays nobody. At most STRANGERS connections may be without a
+proved token at a time, fewer where the process may have few files open; the oldest of them makes room for the next.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import resource
 import socket
 import ssl
 import threading
@@ -18,7 +20,7 @@ from dataclasses import dataclass, field
 from eventlog.errors import LogError
 from eventlog.mirror.address import Address
 from eventlog.mirror.channel import Channel, linger
-from eventlog.mirror.errors import MirrorError, Refused, Unreachable
+from eventlog.mirror.errors import MirrorError, Refused, Unreachable, one_line
 from eventlog.mirror.greeting import GREETING_S, admit
 from eventlog.mirror.identity import Identity
 from eventlog.mirror.messages import SILENCE_S, Welcome
@@ -33,6 +35,8 @@ _COMPLAINTS, _SPAN_S = 20, 10.0
 #: How long the server waits at its end for what is being written.
 _FAREWELL_S = 10.0
 _LOOK_S = 0.5
+#: How long the accepting thread waits for one who was sent away to be gone; it takes no time but a thread's turn.
+_LEAVE_S = 0.5
 _TLS_RECORD = 0x16
 
 Tell = Callable[[str], None]
@@ -45,11 +49,13 @@ class _Guest:
     socket: socket.socket
     peer: str
     known: bool = False
+    leaving: bool = False
     channel: Channel | None = None
     thread: threading.Thread | None = None
 
     def shut(self) -> None:
         """End whatever waits on it, from another thread."""
+        self.leaving = True
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
@@ -86,12 +92,13 @@ class Server:
         self._identity = identity
         self._token = token
         self._welcome = Welcome(proof="0" * 64, store=store.id, pushes=pushes)
-        self._tell = tell
-        self._complaints = _Complaints(tell)
+        self._tell: Tell = lambda text: tell(one_line(text))
+        self._complaints = _Complaints(self._tell)
         self._guests: list[_Guest] = []
+        self._strangers = _room_for_strangers()
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._sessions = Sessions(store, pushes=pushes, tell=tell, stop=self._stop)
+        self._sessions = Sessions(store, pushes=pushes, tell=self._tell, stop=self._stop)
         self._listener = _listener(address)
         self.address = Address(address.host, self._listener.getsockname()[1])
 
@@ -107,6 +114,8 @@ class Server:
                 if self._stop.is_set():
                     return
                 # Out of descriptors, or a peer that was gone at once: neither ends the server.
+                if error.errno in (errno.EMFILE, errno.ENFILE) and self._make_room(0):
+                    continue
                 self._complaints.add(f"a connection could not be taken: {error.strerror or error}")
                 self._stop.wait(_LOOK_S)
                 continue
@@ -114,17 +123,27 @@ class Server:
 
     def _welcome_in(self, connection: socket.socket, peer: str) -> None:
         guest = _Guest(connection, peer)
+        self._make_room(self._strangers)
+        if len(self._guests) >= CONNECTIONS and not self._make_room(0):
+            self._complaints.add(f"refused {peer}: {CONNECTIONS} connections are open already")
+            connection.close()
+            return
         with self._lock:
-            if len(self._guests) >= CONNECTIONS:
-                self._complaints.add(f"refused {peer}: {CONNECTIONS} connections are open already")
-                connection.close()
-                return
-            strangers = [other for other in self._guests if not other.known]
-            if len(strangers) >= STRANGERS:
-                strangers[0].shut()
             self._guests.append(guest)
-        guest.thread = threading.Thread(target=self._serve, args=(guest,), name=f"guest {peer}", daemon=True)
-        guest.thread.start()
+        thread = threading.Thread(target=self._serve, args=(guest,), name=f"guest {peer}", daemon=True)
+        thread.start()
+        guest.thread = thread  # only now: Ctrl-C may come in between, and `close` waits for what was started
+
+    def _make_room(self, most: int) -> bool:
+        """Send the oldest stranger away where there are `most` or more; whether one had to go."""
+        with self._lock:
+            strangers = [other for other in self._guests if not other.known and not other.leaving]
+            if not strangers or len(strangers) < most:
+                return False
+            strangers[0].shut()
+        if strangers[0].thread is not None:
+            strangers[0].thread.join(_LEAVE_S)
+        return True
 
     def _serve(self, guest: _Guest) -> None:
         """One connection from TLS to its end; nothing that happens in it reaches another."""
@@ -141,6 +160,9 @@ class Server:
 
     def _admitted(self, guest: _Guest) -> Channel | None:
         """A channel to somebody who has the token, or None after a line on both sides."""
+        late = threading.Timer(GREETING_S, guest.shut)
+        late.daemon = True
+        late.start()
         try:
             connection = self._encrypted(guest)
             channel = Channel(connection, guest.peer)
@@ -149,9 +171,15 @@ class Server:
             self._complaints.add(f"refused {guest.peer}: {error}")
             return None
         except Unreachable as error:
-            self._complaints.add(f"{guest.peer} went away before it showed a token ({error})")
+            why = "sent away" if guest.leaving else str(error)
+            self._complaints.add(f"{guest.peer} went away before it showed a token ({why})")
             return None
-        guest.known, guest.channel = True, channel
+        finally:
+            late.cancel()
+        with self._lock:
+            if guest.leaving:
+                return None
+            guest.known, guest.channel = True, channel
         return channel
 
     def _encrypted(self, guest: _Guest) -> ssl.SSLSocket:
@@ -166,20 +194,19 @@ class Server:
                 raw.sendall(b"hemra: only TLS is spoken here; use `hemra log pull` or `hemra log push`\n")
                 linger(raw)
                 raise Refused("it does not speak TLS", "plain")
-            timer = threading.Timer(GREETING_S, guest.shut)
-            timer.daemon = True
-            timer.start()
-            try:
-                connection = self._identity.context.wrap_socket(raw, server_side=True)
-            finally:
-                timer.cancel()
+            context = self._identity.context
+            # The handshake comes after the socket was exchanged: `shut` would find the old one empty.
+            connection = context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+            guest.socket = connection
+            if guest.leaving:
+                raise Unreachable("sent away")
+            connection.do_handshake()
         except TimeoutError:
             raise Unreachable(f"nothing came for {GREETING_S:g} s") from None
         except ssl.SSLError as error:
             raise Refused(f"the TLS handshake failed: {error.reason or error}", "tls") from None
         except OSError as error:
             raise Unreachable(error.strerror or str(error)) from None
-        guest.socket = connection
         return connection
 
     def close(self) -> None:
@@ -196,6 +223,12 @@ class Server:
         for guest in guests:
             if guest.thread is not None:
                 guest.thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _room_for_strangers() -> int:
+    """How many may wait for their greeting: most of a process's open files are for those who have the token."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return STRANGERS if soft == resource.RLIM_INFINITY else max(4, min(STRANGERS, soft // 4))
 
 
 def _listener(address: Address) -> socket.socket:

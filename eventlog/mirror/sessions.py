@@ -17,6 +17,7 @@ from eventlog.mirror import messages
 from eventlog.mirror.channel import Channel
 from eventlog.mirror.copying import Copied, Copying
 from eventlog.mirror.errors import BadPeer, Refused, Unreachable
+from eventlog.mirror.landing import PUSH_ELSEWHERE
 from eventlog.mirror.remote import RemoteSource, answer, failed
 from eventlog.mirror.source import StoreSource
 from eventlog.store import Store
@@ -95,7 +96,7 @@ class Sessions:
             mine.ended.set()
 
     def _copy(self, channel: Channel, push: messages.Push) -> None:
-        copying = Copying(self._store, push.stream, stop=self._stop)
+        copying = Copying(self._store, push.stream, stop=self._stop, elsewhere=PUSH_ELSEWHERE)
         source = RemoteSource(channel, f"push from {channel.peer.rpartition(':')[0]}", push.store)
         try:
             copied = copying.round(source, follow=push.follow, tick=channel.keepalive)

@@ -18,6 +18,7 @@ from eventlog import manifest
 from eventlog.errors import StoreError, StreamNotFound
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
+from eventlog.mirror import note
 from eventlog.mirror.errors import MirrorError
 from eventlog.mirror.messages import DIGEST_BYTES, PIECE_BYTES, Digested, Head, Listed, SealedFile, Units
 from eventlog.mirror.reach import durable_mark, link_at, mark_of, open_sealed, revision_of, sealed_files
@@ -102,7 +103,11 @@ class StoreSource:
                 mark = durable_mark(path) if name != CATALOG else None
             if mark is not None:
                 finished, live = mark.state == anchors.FINISHED, is_held(path / LOCK)
-                found.append(Listed(stream=name, last=mark.last, finished=finished, live=live))
+                found.append(
+                    Listed(
+                        stream=name, last=mark.last, finished=finished, live=live, origin=note.origin(path)
+                    )
+                )
         return found
 
     def head(self, stream: str) -> Head:
@@ -115,6 +120,7 @@ class StoreSource:
         return Head(
             id=mark.stream.hex(), last=mark.last, link=mark.link.hex(), finished=mark.state == anchors.FINISHED,
             live=live, revision=revision, sealed=[f for f in sealed if f.last <= mark.last],
+            origin=note.origin(path),
         )  # fmt: skip
 
     def link(self, stream: str, seq: int) -> bytes | None:

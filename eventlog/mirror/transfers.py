@@ -11,8 +11,9 @@ from eventlog.mirror import messages
 from eventlog.mirror.channel import Channel
 from eventlog.mirror.copying import Copied, Copying
 from eventlog.mirror.dial import Dialler
-from eventlog.mirror.errors import BadPeer, Refused
+from eventlog.mirror.errors import BadPeer, Refused, one_line
 from eventlog.mirror.messages import SILENCE_S, Listed, Welcome
+from eventlog.mirror.owners import same_store
 from eventlog.mirror.reconnect import Patience, Reconnecting
 from eventlog.mirror.remote import RemoteSource, answer
 from eventlog.mirror.source import StoreSource
@@ -21,11 +22,23 @@ from eventlog.store import Store
 Tell = Callable[[str], None]
 
 
-def listed(dialler: Dialler, patience: Patience, tell: Tell, stop: threading.Event) -> list[Listed]:
-    """The runs that a server has. Raises MirrorError."""
+def listed(
+    dialler: Dialler,
+    patience: Patience,
+    tell: Tell,
+    stop: threading.Event,
+    own: Callable[[], Store] | None = None,
+) -> list[Listed]:
+    """The runs that a server has for the store that `own` gives, which is asked for when we are let in.
+
+    Raises MirrorError, also where the server has that store itself.
+    """
 
     def work(channel: Channel, welcome: Welcome) -> list[Listed]:
-        return RemoteSource(channel, str(dialler.address), welcome.store).streams()
+        found = RemoteSource(channel, str(dialler.address), welcome.store).streams()
+        if own is not None and welcome.store == (store := own()).id:
+            raise same_store(str(dialler.address), store)
+        return found
 
     return Reconnecting(dialler, patience, tell, stop).run(work)
 
@@ -43,7 +56,7 @@ def pull(
     """Bring one run here; with `follow` until it is finished there or `stop` is set.
 
     Raises StreamBusy when somebody else writes the copy here, Parted, Refused, Untrusted, Unreachable after
-    `patience`, BadPeer, DamageError, OSError.
+    `patience`, BadPeer, DamageError, Unwritable.
     """
     copying = Copying(store, stream, stop=stop)
 
@@ -92,7 +105,7 @@ def push(
             if isinstance(question, messages.Done):
                 return Copied(
                     stream=stream, events=question.events, last=question.last, blobs=question.blobs,
-                    bytes=question.bytes, what=question.what,
+                    bytes=question.bytes, what=one_line(question.what),
                 )  # fmt: skip
             if not _concerns(question, stream):
                 raise BadPeer(f"{channel.peer} asked for what was not offered to it")

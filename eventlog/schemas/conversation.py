@@ -166,7 +166,7 @@ class TerminalInput(EventData, frozen=True, kw_only=True):
 
 @event("terminal.resized")
 class TerminalResized(EventData, frozen=True, kw_only=True):
-    """The terminal's size changed."""
+    """The terminal's size changed. No release writes it yet."""
 
     terminal: str
     cols: int
@@ -194,7 +194,7 @@ class TelemetrySampled(EventData, frozen=True, kw_only=True):
 
 @event("telemetry.warned")
 class TelemetryWarned(EventData, frozen=True, kw_only=True):
-    """Something could not be measured; said once per source."""
+    """Something could not be measured; said once per source. No release writes it yet: samples have null there."""
 
     what: str
     detail: str
@@ -216,7 +216,7 @@ class ScoreRecorded(EventData, frozen=True, kw_only=True):
 
 @event("judge.recorded")
 class JudgeRecorded(EventData, frozen=True, kw_only=True):
-    """A model's or a person's opinion; never the reward."""
+    """A model's or a person's opinion; never the reward. No release writes it yet."""
 
     judge: str
     verdict: str

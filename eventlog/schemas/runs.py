@@ -144,16 +144,29 @@ class RunPlanned(EventData, frozen=True, kw_only=True):
 
 @event("run.started")
 class RunStarted(EventData, frozen=True, kw_only=True):
-    """The engine began to carry out the plan. `boot` tells whether `mono` values can be compared."""
+    """The engine began to carry out the plan. `boot` tells whether `mono` values can be compared.
+
+    `host` and `hemra` are this machine and this program, as in `run.planned`; null in logs older than them.
+    """
 
     pid: int
     boot: str | None
     jobs: int
+    host: dict[str, Any] | None = None
+    hemra: dict[str, Any] | None = None
 
 
 @event("run.resumed")
 class RunResumed(EventData, frozen=True, kw_only=True):
-    """Another engine went on with a run that had stopped. Trials that had finished stay."""
+    """Another engine went on with a run that had stopped, or opened a finished one again. Finished trials stay.
+
+    - `interrupted`: trials that were running when the engine before it died
+    - `retried`: trials that had ended without a measurement and are to be run again all the same
+      (`hemra resume --retry-errors`); each keeps its end until its next try begins
+    - `host`, `hemra`: this machine and this program, as in `run.planned`
+
+    The last three are null in logs older than them.
+    """
 
     pid: int
     boot: str | None
@@ -161,6 +174,9 @@ class RunResumed(EventData, frozen=True, kw_only=True):
     finished: int
     remaining: int
     interrupted: list[str]
+    retried: list[str] | None = None
+    host: dict[str, Any] | None = None
+    hemra: dict[str, Any] | None = None
 
 
 @event("run.cancelled")

@@ -213,6 +213,7 @@ class AcpClient(Conversation):
         version = told.get("protocolVersion")
         about = mapping(told.get("agentInfo"))
         name = " ".join(filter(None, (text_of(about.get("name")), text_of(about.get("version")))))
+        name = name or "an agent that does not say its name"
         hello = NoteRecorded(level="info", code="harness_hello", text=name, details=self.shallow(told))
         if version != PROTOCOL_VERSION or isinstance(version, bool):
             self.flag("other_protocol")

@@ -87,7 +87,7 @@ class AcpHarness(Speaking):
     def version_argv(self) -> list[str] | None:
         """The command that prints its version: only what its file says, for what an agent does with a flag that it
         does not know nobody knows."""
-        return None if self._version is None else self._absolute(self._version)
+        return self.asked_version
 
     def without_model(self) -> list[str]:
         """It may have a model of its own."""

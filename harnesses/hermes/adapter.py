@@ -51,6 +51,7 @@ class HermesHarness(AgentHarness):
     tool_names = TOOL_NAMES
     outside_traffic_off: ClassVar[dict[str, str]] = {"HERMES_DISABLE_LAZY_INSTALLS": "1"}
     Settings = HermesSettings
+    bounds: ClassVar = AgentHarness.bounds | {"api_max_retries": (0, 100)}  # type: ignore[operator]
     settings: HermesSettings
 
     @cached_property

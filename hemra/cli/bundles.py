@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,13 @@ from hemra.cli.context import common_options, json_option
 from hemra.cli.lazy import Command
 from hemra.cli.output import note, print_json
 from hemra.cli.sizes import Size
-from hemra.cli.stores import open_store, resolve_run
+from hemra.cli.stores import open_store, resolve_run, store_for_import
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from eventlog.bundle import BundleReport
+    from eventlog.store import Store
 
 CATALOG = "catalog"
 
@@ -63,13 +67,62 @@ def export(runs: tuple[str, ...], output: str, force: bool, as_json: bool) -> No
     if output == "-":
         if as_json:
             raise UsageError("--json and -o - would both write to stdout; name a file")
-        if sys.stdout.isatty():
-            raise UsageError("a bundle is not for a terminal; name a file with -o, or pipe it")
-        _print(exported(store, streams, sys.stdout.buffer), "stdout", as_json, "exported to")
+        _print(_to_stdout(store, streams), "stdout", as_json, "exported to")
         return
-    if Path(output).exists() and not force:
+    _refuse(output, force=force)
+    with _named(store, "export"):
+        report = exported(store, streams, Path(output))
+    _print(report, output, as_json, "exported to")
+
+
+def _to_stdout(store: Store, streams: Sequence[str]) -> BundleReport:
+    """Export to stdout, all of it: unlike text, a bundle that is cut is nothing."""
+    from eventlog.bundle import export as exported
+    from hemra.errors import HemraError, UsageError
+
+    if sys.__stdout__ is None:
+        raise UsageError("stdout is closed: name a file with -o, or pipe it")
+    if sys.stdout.isatty():
+        raise UsageError("a bundle is not for a terminal; name a file with -o, or pipe it")
+    try:
+        with _named(store, "export"):
+            report = exported(store, streams, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise HemraError(
+            "stdout was closed before the whole bundle was written: what its reader has is no bundle"
+        ) from None
+    return report
+
+
+@contextlib.contextmanager
+def _named(store: Store, did: str) -> Iterator[None]:
+    """An error of the disk says what was to be done, and in which store."""
+    from hemra.errors import HemraError
+
+    try:
+        yield
+    except (HemraError, BrokenPipeError):
+        raise
+    except OSError as error:
+        raise HemraError(f"cannot {did} from {store.path}: {error.strerror or error}") from error
+
+
+def _refuse(output: str, *, force: bool) -> None:
+    """Refuse (UsageError) what cannot be written, and what would be lost without --force."""
+    from hemra.errors import UsageError
+
+    place = Path(output)
+    if place.is_dir():
+        raise UsageError(f"cannot write {output}: it is a folder")
+    if not place.parent.is_dir():
+        raise UsageError(f"cannot write {output}: there is no folder {place.parent}")
+    if force:
+        return
+    if place.is_file():
         raise UsageError(f"{output} is there already; --force replaces it")
-    _print(exported(store, streams, Path(output)), output, as_json, "exported to")
+    if place.is_block_device():
+        raise UsageError(f"{output} is a disk; --force writes over what is on it")
 
 
 @click.command(
@@ -93,11 +146,13 @@ def import_(file: str, max_size: int | None, as_json: bool) -> None:
     the import is refused and says at which event.
     """
     from eventlog.bundle import import_ as imported
-    from hemra.errors import NotFound
+    from hemra.errors import NotFound, UsageError
 
     if file != "-" and not Path(file).exists():
         raise NotFound(f"no file {file}")
-    store = open_store(create=True)
+    if file == "-" and sys.stdin is None:
+        raise UsageError("stdin is closed: name a file, or pipe a bundle in")
     limits = {} if max_size is None else {"max_bytes": max_size}
-    report = imported(store, sys.stdin.buffer if file == "-" else Path(file), **limits)
+    with store_for_import() as store:
+        report = imported(store, sys.stdin.buffer if file == "-" else Path(file), **limits)
     _print(report, file, as_json, "imported from")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hemra.reports.numbers import UNKNOWN, duration, many, plain, quantity, shortened
+from hemra.reports.numbers import UNKNOWN, amount, duration, many, plain, quantity, shortened
+from hemra.reports.scores import score_words
 
 if TYPE_CHECKING:
     from eventlog.envelope import Event
@@ -85,10 +86,9 @@ def _planned(d: Data) -> str:
 
 
 def _trial_finished(d: Data) -> str:
-    score = f"{d['score_status'] or 'not scored'} {quantity(d['reward'])}"
-    limit = (
-        f" ({d['limit']['name']} {quantity(d['limit']['value'])} {d['limit']['unit']})" if d["limit"] else ""
-    )
+    score = score_words(d["score_status"], d["reward"])
+    fired = d["limit"]
+    limit = f" ({plain(fired['name'])} {amount(fired['value'], fired['unit'])})" if fired else ""
     return f"{d['outcome']}{limit}, {score}, {duration(d['duration_ns'])}"
 
 

@@ -96,11 +96,16 @@ def _registered(store: Store) -> list[dict[str, Any]]:
 @json_option
 @common_options
 def show(ref: str, as_json: bool) -> None:
-    """Show a built-in harness or a harness file: what is recorded of it, and whether it can run here."""
+    """Show a built-in harness or a harness file: what is recorded of it, and every problem for which `hemra run` would
+    refuse it here.
+
+    Problems do not change the exit code: what was asked for is shown. `hemra harness check` judges a harness.
+    """
     from harnesses.registry import load_harness
+    from hemra.engine.check import harness_alone
 
     found = load_harness(ref)
-    problems = found.problems()
+    problems = harness_alone(found)
     if as_json:
         print_json({"schema": "hemra.harness/1", **_row(found), "terminal": found.terminal,
                     "needs_solution": found.needs_solution, "problems": problems})  # fmt: skip

@@ -9,6 +9,7 @@ import click
 from hemra.cli.context import common_options, end_with, json_option, settings
 from hemra.cli.lazy import Command
 from hemra.cli.output import note, print_facts, print_json, say
+from hemra.cli.sizes import Seconds
 
 if TYPE_CHECKING:
     from hemra.checking.attempt import Seen
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 @click.argument("ref", metavar="NAME|FILE")
 @click.option("--dialect", type=click.Choice(["chat", "responses", "messages"]), help=(
     "What an installed agent is to speak with the model (default: its first)."))  # fmt: skip
-@click.option(
-    "--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Its time limit."
-)
+@click.option("--seconds", type=Seconds(1, 86400), default=120.0, show_default=True, help="Its time limit.")
 @json_option
 @common_options
 def check(ref: str, dialect: str | None, seconds: float, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hemra.cli.context import common_options, json_option
+from hemra.cli.given import Place
 from hemra.cli.lazy import Command
 from hemra.cli.output import note, print_json, say
 
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="NAME")
 @click.option("--version", metavar="V", help="Another version than the one that HEMRA was made for.")
 @click.option("--offline", is_flag=True, help="Fetch nothing: use what was fetched before.")
-@click.option("--from", "folder", metavar="FOLDER", type=click.Path(path_type=Path), help=(
+@click.option("--from", "folder", metavar="FOLDER", type=Place(), help=(
     "Take packages from here (wheels; npm archives) before any other place."))  # fmt: skip
-@click.option("--requirements", metavar="FILE", type=click.Path(path_type=Path), help=(
+@click.option("--requirements", metavar="FILE", type=Place(), help=(
     "Install exactly what this pip requirements file lists, whatever the agent asks for."))  # fmt: skip
 @click.option("--again", is_flag=True, help="Install it anew even if it is there.")
 @json_option

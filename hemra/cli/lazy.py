@@ -17,6 +17,13 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = examples
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click's, once no value is empty."""
+        from hemra.cli.given import refuse_empty
+
+        refuse_empty(ctx, self.params)
+        return super().invoke(ctx)
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The help text, then the examples; options follow."""
         super().format_help_text(ctx, formatter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from hemra.reports.numbers import many
 if TYPE_CHECKING:
     from eventlog.errors import DamageError
     from eventlog.reader import Content, Filter
+    from eventlog.seal import SealReport
     from eventlog.store import Store
 
 
@@ -235,10 +237,8 @@ def seal(runs: tuple[str, ...], as_json: bool) -> None:
     """Rewrite a run's segments larger, smaller on disk and seekable; its events stay the same bytes."""
     import msgspec
 
-    from eventlog.seal import seal as sealed
-
     store = open_store()
-    reports = [sealed(store, resolve_stream(store, run)) for run in runs]
+    reports = [_sealed(store, resolve_stream(store, run)) for run in runs]
     if as_json:
         print_json({"schema": "hemra.seal/1", "streams": [msgspec.to_builtins(r) for r in reports]})
         return
@@ -247,6 +247,20 @@ def seal(runs: tuple[str, ...], as_json: bool) -> None:
             f"{report.stream}: {many(report.segments_before, 'segment')}, {report.bytes_before} bytes -> "
             f"{many(report.segments_after, 'segment')}, {report.bytes_after} bytes"
         )
+
+
+def _sealed(store: Store, stream: str) -> SealReport:
+    """Seal one stream; what the disk refuses is said with the run, the store and what helps."""
+    from eventlog.seal import seal as sealed
+    from hemra.errors import HemraError
+
+    try:
+        return sealed(store, stream)
+    except OSError as error:
+        raise HemraError(
+            f"cannot seal {stream} in {store.path}: {error.strerror or error}; nothing of it is lost, and "
+            f"`hemra log export {stream} -o FILE` carries it to another disk"
+        ) from error
 
 
 @log.command(examples=[("hemra log stats latest", "how many events of which type, and how large")])
@@ -278,12 +292,13 @@ def _stats(store: Store, stream: str) -> dict[str, Any]:
     from eventlog.envelope import decode_lines
     from eventlog.reader import read_lines
 
-    sizes: dict[str, list[int]] = {}
+    counts, sizes = Counter[str](), Counter[str]()
     for line in read_lines(store, stream):
-        sizes.setdefault(decode_lines(line)[0].type, []).append(len(line) + 1)
-    types = [{"type": t, "events": len(s), "bytes": sum(s)} for t, s in sizes.items()]
-    types.sort(key=lambda t: -int(str(t["bytes"])))
+        kind = decode_lines(line)[0].type
+        counts[kind] += 1
+        sizes[kind] += len(line) + 1
+    types = [{"type": kind, "events": counts[kind], "bytes": size} for kind, size in sizes.most_common()]
     return {
-        "schema": "hemra.stats/1", "stream": stream, "events": sum(map(len, sizes.values())),
-        "bytes": sum(map(sum, sizes.values())), "stored_bytes": _state(store, stream).bytes, "types": types,
+        "schema": "hemra.stats/1", "stream": stream, "events": counts.total(), "bytes": sizes.total(),
+        "stored_bytes": _state(store, stream).bytes, "types": types,
     }  # fmt: skip

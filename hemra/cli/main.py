@@ -1,7 +1,7 @@
 """`hemra`: runs a command and turns what it raises into one line and an exit code.
 
 0  did its job, whatever the scores      5  no such run, trial, task, dataset, harness or store
-1  own failure                          10  a gate (--fail-under) was missed
+1  own failure                          10  a gate (--fail-under) was missed; goes before 3
 2  usage, invalid input, nothing        129 / 130 / 143  interrupted (SIGHUP / SIGINT / SIGTERM);
    matched                                               can be resumed
 3  finished, but some trials could not be scored
@@ -18,6 +18,7 @@ import click
 
 from hemra.cli.context import Settings, global_options
 from hemra.cli.lazy import Root
+from hemra.cli.stdout import name_its_errors
 
 EPILOG = (
     "Exit codes: 0 done, 1 failure, 2 usage, 3 not all scored, 5 not found, 10 gate missed, "
@@ -127,6 +128,7 @@ def _prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as we do
         else:
             stream.reconfigure(errors="backslashreplace")
+    name_its_errors()
 
 
 def _drop_stdout() -> None:

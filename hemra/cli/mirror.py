@@ -12,6 +12,7 @@ from hemra.cli.context import common_options, json_option, settings
 from hemra.cli.lazy import Command
 from hemra.cli.mirror_session import Session, config_folder, parsed, teller, told
 from hemra.cli.output import note, print_json, say
+from hemra.cli.sizes import Seconds
 from hemra.cli.stores import open_store, resolve_run
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _dialling_options(function: F) -> F:
     """What pull and push share: how to reach the server and whom to trust."""
     for option in (
         click.option(
-            "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S",
+            "--timeout", type=Seconds(0, 7 * 86400, min_open=True), metavar="S",
             help="Give up after so many seconds without the server (default: 60; with -f never).",
         ),
         _token_option,
@@ -114,8 +115,8 @@ def pull(
     A broken connection is taken up again where it stopped, and so is a pull that was killed. RUN is an id, the
     beginning of one, or `latest`; without RUN all runs are meant.
     """
-    store = open_store(create=True)
-    session = Session(store, address, fingerprint, token_file, timeout, follow)
+    # Made only when the server has let us in.
+    session = Session(lambda: open_store(create=True), address, fingerprint, token_file, timeout, follow)
     with session.stopping():
         copied: list[Copied] = []
         listed = session.listed()
@@ -157,7 +158,7 @@ def push(
     if run is None and follow:
         raise UsageError("push -f needs a RUN to follow")
     names = [resolve_run(store, run)] if run is not None else [n for n in store.streams() if n != CATALOG]
-    session = Session(store, address, fingerprint, token_file, timeout, follow)
+    session = Session(lambda: store, address, fingerprint, token_file, timeout, follow)
     with session.stopping():
         copied = session.each(names, session.push)
     _report(copied, address, "pushed to", as_json)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 #: How often a pull of all runs looks for runs that began since. Seconds.
 _LOOK_S = 2.0
+#: The longest pause between two tries of a run that cannot be pulled. Seconds.
+_MAX_PAUSE_S = 60.0
 
 
 def teller() -> Callable[[str], None]:
@@ -46,6 +50,7 @@ _WORDS = {
     "finished": "finished, but not sealed there yet (`hemra log seal` there, then once more)",
     "copied": "not finished there",
     "same": "nothing was lacking",
+    "own": "it is recorded where it would have been copied to; nothing was changed",
     "longer": "this side has less than the other; nothing was changed",
 }
 
@@ -60,16 +65,50 @@ def told(one: Copied) -> None:
     )
 
 
+class Attempts:
+    """When a run that `pull -f` follows is tried again: at once when it grew, after growing pauses when it failed."""
+
+    def __init__(self) -> None:
+        self._stands: dict[str, tuple[int, bool]] = {}
+        self._failed: dict[str, int] = {}
+        self._next: dict[str, float] = {}
+        self._told: dict[str, str] = {}
+
+    def is_due(self, one: Listed, now: float) -> bool:
+        """Whether there is sense in a try now. The next is due when the run has changed, or failed and waited."""
+        if one.stream in self._failed:
+            return now >= self._next[one.stream]
+        stands = one.last, one.finished
+        due = self._stands.get(one.stream) != stands
+        self._stands[one.stream] = stands
+        return due
+
+    def failed(self, stream: str, error: Exception, now: float) -> bool:
+        """Note that a try failed; whether that is news to the user."""
+        times = self._failed[stream] = self._failed.get(stream, 0) + 1
+        self._next[stream] = now + min(_LOOK_S * 2 ** min(times, 10), _MAX_PAUSE_S)
+        # By its kind: sizes and seqs in the text may differ each time.
+        kind = f"{type(error).__name__} {getattr(error, 'code', '')}"
+        news = self._told.get(stream) != kind
+        self._told[stream] = kind
+        return news
+
+    def worked(self, stream: str) -> None:
+        """Note that a try went through: what goes wrong next is news."""
+        for known in (self._failed, self._next, self._told):
+            known.pop(stream, None)
+
+
 class Session:
     """One invocation of pull or push: how to reach the server, and what was done."""
 
     def __init__(
-        self, store: Store, address: str, fingerprint: str | None, token_file: str | None, timeout: float | None,
-        follow: bool,
+        self, opening: Callable[[], Store], address: str, fingerprint: str | None, token_file: str | None,
+        timeout: float | None, follow: bool,
     ) -> None:  # fmt: skip
         from eventlog.mirror.reconnect import DEFAULT_PATIENCE_S, Patience
 
-        self._store = store
+        self._opening = opening
         self._dialler = _dialler(address, fingerprint, token_file)
         default = None if follow else DEFAULT_PATIENCE_S
         self._patience: Patience = Patience(
@@ -78,6 +117,11 @@ class Session:
         self._follow = follow
         self._say = teller()
         self._stop = threading.Event()
+        self._attempts = Attempts()
+
+    @functools.cached_property
+    def _store(self) -> Store:
+        return self._opening()
 
     @contextlib.contextmanager
     def stopping(self) -> Iterator[None]:
@@ -91,9 +135,21 @@ class Session:
         """The runs that the server has."""
         from eventlog.mirror import transfers
 
-        found = transfers.listed(self._dialler, self._patience, self._say, self._stop)
+        found = transfers.listed(self._dialler, self._patience, self._say, self._stop, lambda: self._store)
         self._patience.insist = True  # it is there: what fails from now on is worth another try
         return found
+
+    def lacking(self, listed: list[Listed]) -> list[Listed]:
+        """Those that are not recorded here, of which the server has but copies."""
+        from eventlog.mirror.note import is_copy
+
+        store = self._store
+
+        def is_own(one: Listed) -> bool:
+            path = store.stream_path(one.stream)
+            return one.origin == store.id and path.is_dir() and not is_copy(path)
+
+        return [one for one in listed if not is_own(one)]
 
     def pull(self, stream: str) -> Copied:
         """One run."""
@@ -132,7 +188,6 @@ class Session:
         """Every run that is there or begins there, until Ctrl-C: live ones in a thread each, the rest when it grew."""
         done: queue.SimpleQueue[tuple[str, Copied | Exception]] = queue.SimpleQueue()
         followed: dict[str, threading.Thread] = {}
-        seen: dict[str, tuple[int, bool]] = {}
 
         def work(stream: str) -> None:
             try:
@@ -142,22 +197,34 @@ class Session:
 
         try:
             while True:
-                for one in listed:
-                    if one.live and one.stream not in followed:
+                for one in self.lacking(listed):
+                    if one.stream in followed or not self._attempts.is_due(one, time.monotonic()):
+                        continue
+                    if one.live:
                         followed[one.stream] = threading.Thread(target=work, args=(one.stream,))
                         followed[one.stream].start()
-                    elif one.stream not in followed and seen.get(one.stream) != (one.last, one.finished):
-                        _tell(self._once(one.stream))
-                    seen[one.stream] = (one.last, one.finished)
+                    else:
+                        self._end_of(one.stream, self._once(one.stream))
                 with contextlib.suppress(queue.Empty):
                     stream, result = done.get(timeout=_LOOK_S)
                     followed.pop(stream).join()
-                    _tell(result)
+                    self._end_of(stream, result)
                 listed = self.listed()
         finally:
             self._stop.set()
             for thread in followed.values():
                 thread.join()
+
+    def _end_of(self, stream: str, result: Copied | Exception) -> None:
+        """One of several runs came to its end, or failed: that is told once, and tried again after a while."""
+        from hemra.cli.failure import line_of
+
+        if not isinstance(result, Exception):
+            self._attempts.worked(stream)
+            if result.what not in ("same", "own"):
+                told(result)
+        elif self._attempts.failed(stream, result, time.monotonic()):
+            say(f"hemra: {line_of(result)} (said once; tried again now and then)", err=True)
 
     def _once(self, stream: str) -> Copied | Exception:
         from eventlog.errors import LogError
@@ -168,16 +235,6 @@ class Session:
             return transfers.pull(self._store, stream, self._dialler, **how)
         except LogError as error:
             return error
-
-
-def _tell(result: Copied | Exception) -> None:
-    """One of several runs came to its end."""
-    if isinstance(result, Exception):
-        from hemra.cli.failure import line_of
-
-        say(f"hemra: {line_of(result)}", err=True)
-    elif result.what != "same":
-        told(result)
 
 
 def parsed(text: str, *, listening: bool = False) -> Address:

@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hemra.cli.output import say
-from hemra.reports.numbers import duration, many, plain, quantity
+from hemra.reports.numbers import duration, many, plain
 from hemra.reports.outside import visible
+from hemra.reports.scores import score_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -96,7 +97,10 @@ class LiveBar:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        from hemra.reports.page import wants_colour
+
+        coloured = wants_colour(sys.stderr)
+        console = Console(stderr=True, highlight=False, markup=False, emoji=False, no_color=not coloured)
         self._running: dict[str, str] = {}
         self._bar: Bar = Progress(
             BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -120,7 +124,7 @@ class LiveBar:
         from rich.text import Text
 
         self._running.pop(str(info["trial"]), None)
-        self._bar.console.print(Text(trial_line(info), style=_STYLES.get(info.get("score_status"), "yellow")))
+        self._bar.console.print(Text(trial_line(info), style=style_of(info)))
         self._bar.advance(self._task)
         self._describe()
 
@@ -145,12 +149,17 @@ class LiveBar:
 _STYLES: dict[str | None, str] = {"PASS": "green", "FAIL": "red"}
 
 
+def style_of(info: dict[str, Any]) -> str:
+    """The colour of a finished trial's line: green and red are for what counts alone."""
+    return "yellow" if info.get("reward") is None else _STYLES.get(info.get("score_status"), "yellow")
+
+
 def trial_line(info: dict[str, Any]) -> str:
     """What is said of a finished trial: `0012 oracle t01/t01_echo #1: completed, PASS 1, 0.4 s`."""
-    score = f"{info.get('score_status') or 'not scored'} {quantity(info.get('reward'))}"
+    score = score_words(info.get("score_status"), info.get("reward"))
     line = (
         f"{info['trial']} {plain(info['harness'])} {plain(info['task'])} #{info['attempt']}: "
         f"{plain(info['outcome'])}, {score}, {duration(info.get('duration_ns'))}"
     )
     reason = info.get("reason")
-    return f"{line} ({plain(reason)})" if reason and info.get("score_status") is None else line
+    return f"{line} ({plain(reason)})" if reason and info.get("reward") is None else line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from hemra.cli.stores import open_store, resolve_stream
 
 if TYPE_CHECKING:
     from eventlog.repair_report import LostEvents, RepairReport
+    from eventlog.store import Store
 
 #: At most this many places without loss are told to a person; --json has all.
 _MAX_TOLD = 20
@@ -59,13 +61,30 @@ def repair(run: str, output: str | None, dry_run: bool, as_json: bool) -> None:
     else:
         target = Path(output) if output is not None else store.path.with_name(f"{store.path.name}.repaired")
         report = repaired(store, stream, target)
+    planned = _has_plan(store, report)
     if as_json:
-        print_json({"schema": "hemra.repair/1", "dry_run": dry_run, **msgspec.to_builtins(report)})
+        facts = {"dry_run": dry_run, "plan": planned, **msgspec.to_builtins(report)}
+        print_json({"schema": "hemra.repair/1", **facts})
     else:
-        _tell(report, dry_run)
+        _tell(report, dry_run, planned)
 
 
-def _tell(report: RepairReport, dry_run: bool) -> None:
+def _has_plan(store: Store, report: RepairReport) -> bool:
+    """Whether the plan is in the copy (where none was made: in what can be read of the original), without which
+    there is no report."""
+    from eventlog.errors import LogError
+    from eventlog.reader import read
+    from eventlog.store import Store
+
+    try:
+        copy = store if report.target is None else Store.open(report.target)
+        plans = read(copy, report.stream, types=("run.planned",), on_damage=lambda _: None)
+        return next(plans, None) is not None
+    except (LogError, OSError):
+        return False
+
+
+def _tell(report: RepairReport, dry_run: bool, planned: bool) -> None:
     from hemra.reports.numbers import many
 
     if report.sound:
@@ -85,13 +104,15 @@ def _tell(report: RepairReport, dry_run: bool) -> None:
         say(f"… and {len(lossless) - _MAX_TOLD} more places; --json has all")
     if report.end:
         say(f"in doubt: {report.end}")
-    _conclude(report, dry_run)
+    _conclude(report, dry_run, planned)
 
 
-def _conclude(report: RepairReport, dry_run: bool) -> None:
+def _conclude(report: RepairReport, dry_run: bool, planned: bool) -> None:
     from eventlog.store import CATALOG
     from hemra.reports.numbers import many
 
+    if not planned and report.kept and report.lost and report.stream != CATALOG:
+        say("its plan is lost: no report can be made of the rest, only its events can be read")
     kept = f"{report.kept} of {many(report.last, 'event')} and {many(report.blobs, 'blob')}"
     if dry_run:
         remedy = (
@@ -106,7 +127,9 @@ def _conclude(report: RepairReport, dry_run: bool) -> None:
             f"the copy is {report.target}/log/{CATALOG}: put it in the place of {report.source}/log/{CATALOG}"
         )
         return
-    note(f"the copy is in {report.target}: `hemra report {report.stream} --store {report.target}`")
+    quoted = shlex.quote(str(report.target))
+    command = "report" if planned else "log cat"
+    note(f"the copy is in {report.target}: `hemra {command} {report.stream} --store {quoted}`")
 
 
 def _range(lost: LostEvents) -> str:

@@ -15,6 +15,7 @@ from hemra.cli.stores import open_store, resolve_run
 if TYPE_CHECKING:
     from eventlog.store import Store
     from hemra.reports.render import Format
+    from projections.cache import ReplayResult
 
 FORMATS: dict[str, Format] = {"text": "text", "json": "json", "md": "md", "csv": "csv"}
 _BY_SUFFIX: dict[str, Format] = {
@@ -36,6 +37,10 @@ def chosen_format(format_: str | None, output: str | None, *, as_json: bool) -> 
     if as_json:
         if format_ not in (None, "json"):
             raise UsageError(f"--json and --format {format_} contradict each other; give one of them")
+        if format_ is None and _BY_SUFFIX.get(Path(output or "").suffix.lower(), "json") != "json":
+            raise UsageError(
+                f"--json and -o {output} contradict each other; name the file .json, or leave --json out"
+            )
         return "json"
     if format_ is not None:
         return FORMATS[format_]
@@ -126,7 +131,8 @@ def replay(run: str, as_json: bool) -> None:
     """Rebuild a run's report and prove it equal.
 
     Throws the cached projections away, builds them again, compares the bytes of the report and of the
-    trial table, and prints the report. Exit code 1 when they differ.
+    trial table, and prints the report. Exit code 1 when they differ. Where nothing was cached there is
+    nothing to compare, and that is said.
     """
     from hemra.reports.render import render_report
     from projections.cache import replay as replayed
@@ -134,7 +140,7 @@ def replay(run: str, as_json: bool) -> None:
     store = open_store()
     name = resolve_run(store, run)
     result = replayed(store, name)
-    end_with(0 if result.identical else 1)
+    end_with(1 if result.identical is False else 0)
     if as_json:
         print_json(
             {
@@ -145,8 +151,17 @@ def replay(run: str, as_json: bool) -> None:
         )  # fmt: skip
     else:
         write_text(render_report(result.report), None)
-        for file, digest in result.after.items():
-            mark = "=" if result.before.get(file) == digest else "differs from before:"
-            note(f"{file:<15} {mark} sha256:{digest}")
-        word = "identical to before" if result.identical else "NOT identical to before"
-        note(f"replayed {result.events} events of {name}: {word}")
+        _tell_replay(name, result)
+
+
+def _tell_replay(name: str, result: ReplayResult) -> None:
+    """The digests of what was built, and what they were compared with."""
+    for file, digest in result.after.items():
+        same = result.identical is None or result.before.get(file) == digest
+        note(f"{file:<17} {'=' if same else 'differs from before:'} sha256:{digest}")
+    if result.identical is None:
+        note(f"{name}: nothing was cached before: built from {result.events} events, compared with nothing; "
+             "a second replay compares")  # fmt: skip
+        return
+    word = "identical to before" if result.identical else "NOT identical to before"
+    note(f"replayed {result.events} events of {name}: {word}")

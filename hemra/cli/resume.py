@@ -17,6 +17,7 @@ from hemra.cli.stores import open_store, resolve_run
     examples=[
         ("hemra resume latest", "after a crash, a power cut or Ctrl-C"),
         ("hemra resume 20261130-19 -j 8", "with more trials at the same time"),
+        ("hemra resume latest --retry-errors", "run again what could not be measured, in a finished run too"),
     ],
 )
 @click.argument("run", metavar="RUN")
@@ -27,14 +28,22 @@ from hemra.cli.stores import open_store, resolve_run
     metavar="N",
     help="Trials at the same time (default: as planned).",
 )
+@click.option(
+    "--retry-errors",
+    is_flag=True,
+    help="Run again also the trials that could not be measured, such as provider_error or auth_error.",
+)
 @click.option("--fail-under", type=Share(), help="Exit code 10 when a harness's strict score is below this.")
 @common_options
 @click.pass_context
-def resume(ctx: click.Context, run: str, jobs: int | None, fail_under: float | None) -> None:
+def resume(
+    ctx: click.Context, run: str, jobs: int | None, retry_errors: bool, fail_under: float | None
+) -> None:
     """Go on with a stopped run, from its events alone.
 
-    Trials that have a final state stay, the others are run. The plan cannot change; --fail-under is no part
-    of it and is given anew.
+    Trials that have a final state stay, the others are run. With --retry-errors trials that ended without a
+    measurement get a further try; every earlier one stays in the log with its cost, and the newest counts.
+    The plan cannot change; --fail-under is no part of it and is given anew.
     """
     from hemra.cli.progress import watcher
     from hemra.cli.run import finish
@@ -48,7 +57,8 @@ def resume(ctx: click.Context, run: str, jobs: int | None, fail_under: float | N
     store = open_store()
     kept = settings()
     watching = watcher(quiet=kept.quiet, verbose=kept.verbose)
-    finish(store, resumed(store, resolve_run(store, run), watching, jobs), fail_under)
+    result = resumed(store, resolve_run(store, run), watching, jobs, retry_errors=retry_errors)
+    finish(store, result, fail_under)
 
 
 @click.command(

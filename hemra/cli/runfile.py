@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from hemra.cli.given import EMPTY
 from hemra.cli.lazy import nearest
 from hemra.errors import NotFound, UsageError
 
@@ -61,6 +62,8 @@ def _converted(path: Path, key: str, option: click.Option, value: Any) -> Any:
         raise UsageError(f"{path}: {key} takes one value, not {len(several)}")
     if any(isinstance(item, dict | list) or item is None for item in several):
         raise UsageError(f"{path}: {key}: a text or a number is wanted")
+    if any(item == "" for item in several):
+        raise UsageError(f"{path}: {key}: {EMPTY}")
     try:
         converted = [option.type.convert(_plain(item), option, None) for item in several]
     except click.BadParameter as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -16,6 +19,8 @@ Row = dict[str, Any]
 
 #: So many trials are listed unless more are asked for.
 LISTED = 200
+#: How long a list may take before it says why. Seconds.
+PATIENCE_S = 1.0
 
 
 @click.command(
@@ -34,7 +39,8 @@ def runs(limit: int | None, as_json: bool) -> None:
     from projections.query import list_runs
 
     store = store_if_any()
-    rows = list_runs(store)[:limit] if store else []
+    with _told_if_it_takes_long() as on_missing:
+        rows = list_runs(store, limit=limit, on_missing=on_missing) if store else []
     if as_json:
         print_json({"schema": "hemra.runs/1", "runs": rows})
         return
@@ -51,6 +57,31 @@ def runs(limit: int | None, as_json: bool) -> None:
         note(
             f"{many(len(unreadable), 'run')} cannot be read; `hemra log verify` says why: {unreadable[0]['error']}"
         )
+
+
+@contextlib.contextmanager
+def _told_if_it_takes_long() -> Iterator[Callable[[int], None]]:
+    """Takes how many runs have to be read; while that goes on, one line on stderr says so after `PATIENCE_S`."""
+    from hemra.reports.numbers import many
+
+    timers: list[threading.Timer] = []
+
+    def on_missing(runs: int) -> None:
+        what = "that is not cached as it stands" if runs == 1 else "that are not cached as they stand"
+        text = f"reading {many(runs, 'run')} {what} …"
+        if settings().quiet:
+            return
+        timer = threading.Timer(PATIENCE_S, say, [text], {"err": True})
+        timer.daemon = True
+        timers.append(timer)
+        timer.start()
+
+    try:
+        yield on_missing
+    finally:
+        for timer in timers:
+            timer.cancel()
+            timer.join()  # what it says must not fall into the list
 
 
 def _run_row(row: Row) -> list[Any]:
@@ -90,6 +121,8 @@ def show(run: str, failed: bool, all_: bool, as_json: bool) -> None:
 
     store = open_store()
     run, slash, trial = run.partition("/")
+    if slash and failed:
+        raise click.UsageError("--failed is for a whole run; leave it out, or the trial")
     if slash:
         from hemra.cli.trial_page import show_trial
 
@@ -98,6 +131,7 @@ def show(run: str, failed: bool, all_: bool, as_json: bool) -> None:
     document = query.show(store, resolve_run(store, run))
     if failed:
         document["trials"] = [t for t in document["trials"] if t["result"] != "passed"]
+        document["run_again"] = _tries_of(document["trials"], document)
     if as_json:
         print_json(document)
         return
@@ -106,12 +140,17 @@ def show(run: str, failed: bool, all_: bool, as_json: bool) -> None:
     verbose = settings().verbose > 0
     trials = document["trials"]
     shown = trials if all_ or verbose else trials[:LISTED]
+    again = _tries_of(shown, document)
+    tries = [Column("try", right=True)] if again else []
     print_table(
         [Column("trial"), Column("harness", least=8), Column("task", least=16, end=True), Column("#", right=True),
-         Column("outcome"), Column("score"), Column("time", right=True, drop=1), Column("why", least=16)],
-        [_trial_row(trial) for trial in shown],
+         *tries, Column("outcome"), Column("score", least=10), Column("time", right=True, drop=1),
+         Column("why", least=16)],
+        [_trial_row(trial, with_try=bool(again)) for trial in shown],
         whole=verbose,
     )  # fmt: skip
+    if again:
+        _print_tries(again, whole=verbose)
     if len(shown) < len(trials):
         note(f"… and {len(trials) - len(shown)} more of {many(len(trials), 'trial')}: --all lists them")
     note(f"More: `hemra report {document['run']}`, `hemra tail {document['run']} --trial 0001`")
@@ -122,7 +161,8 @@ def _print_header(document: Row) -> None:
 
     dataset = document["dataset"]
     harnesses = ", ".join(
-        f"{h['name']}" + (f" {h['version']}" if h.get("version") else "") for h in document["harnesses"]
+        h["name"] + (f" {h['version']}" if h["version"] else "") + (f" ({h['model']})" if h["model"] else "")
+        for h in document["harnesses"]
     )
     print_facts(
         [
@@ -145,13 +185,34 @@ def _print_header(document: Row) -> None:
     )
 
 
-def _trial_row(trial: Row) -> list[Any]:
-    from hemra.reports.numbers import duration, quantity
+def _tries_of(trials: list[Row], document: Row) -> list[Row]:
+    """The tries of these trials that were run again."""
+    names = {trial["trial"] for trial in trials}
+    return [one for one in document["run_again"] if one["trial"] in names]
 
-    score = trial["score_status"]
-    if trial["reward"] is not None:
-        score = f"{score} {quantity(trial['reward'])}"
+
+def _print_tries(again: list[Row], *, whole: bool) -> None:
+    """The tries that do not count, under a heading."""
+    from hemra.reports.retried import try_row
+
+    say("\nRun again: tries that do not count")
+    print_table(
+        [Column("trial"), Column("try", right=True), Column("outcome"), Column("time", right=True, drop=1),
+         Column("cost", right=True), Column("why", least=16)],
+        [try_row(one) for one in again],
+        whole=whole,
+    )  # fmt: skip
+
+
+def _trial_row(trial: Row, *, with_try: bool) -> list[Any]:
+    from hemra.reports.numbers import duration
+    from hemra.reports.scores import score_words
+
+    status, reward = trial["score_status"], trial["reward"]
+    score = None if status is None and reward is None else score_words(status, reward)
+    why = "; ".join(filter(None, (trial.get("reason"), trial.get("score_reason"))))
     return [
-        trial["trial"], trial["harness"], trial["task"], trial["attempt"], trial["outcome"] or trial["state"],
-        score, duration(trial["agent_ns"]), trial.get("reason") or trial.get("score_reason"),
+        trial["trial"], trial["harness"], trial["task"], trial["attempt"],
+        *([trial["try_no"]] if with_try else []), trial["outcome"] or trial["state"],
+        score, duration(trial["agent_ns"]), why or None,
     ]  # fmt: skip

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
 from hemra.cli.lazy import nearest
 
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_MOST_BYTES = 1 << 50
+#: The largest number that readers of JSON who keep them as doubles have exactly.
+MOST = (1 << 53) - 1
+#: What a seed may be; the planner refuses others (`hemra.engine.check.MOST_SEED`).
+SEED = click.IntRange(-MOST, MOST)
 _TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -21,10 +27,12 @@ class Size(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Bytes, at least 1."""
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value).strip().lower())
-        size = int(float(found[1]) * _SIZE_UNITS[found[2]]) if found else 0
+        size = float(found[1]) * _SIZE_UNITS[found[2]] if found else 0.0
         if size < 1:
             self.fail(f"{value!r} is no size; give bytes, or a number with K, M or G (64M)", param, ctx)
-        return size
+        if size > _MOST_BYTES:
+            self.fail("a size is from 1 byte to 1024T", param, ctx)
+        return int(size)
 
 
 class Length(click.ParamType[float]):
@@ -40,6 +48,17 @@ class Length(click.ParamType[float]):
             self.fail(
                 f"{value!r} is no length of time; give seconds, or a number with s, m or h (5m)", param, ctx
             )
+        return seconds
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds within bounds; `nan`, which no bound keeps out, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not in the range {self._describe_range()}", param, ctx)
         return seconds
 
 
@@ -81,4 +100,5 @@ class NamedLimit(click.ParamType[tuple[str, float]]):
         try:
             return name, getattr(msgspec.convert({name: text}, Limits, strict=False), name)
         except msgspec.ValidationError:
-            self.fail(f"{value!r}: give {name} a number, as in {name}=100", param, ctx)
+            whole = "a number" if get_type_hints(Limits)[name] == float | None else "a whole number"
+            self.fail(f"{value!r}: give {name} {whole}, as in {name}=100", param, ctx)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hemra.cli.context import settings
@@ -20,6 +22,35 @@ def open_store(*, create: bool = False) -> Store:
     if not create and not there_is_a_store():
         raise NotFound(f"no store at {path}; `hemra run` makes one, and --store names another")
     return Store.open(path, create=create)
+
+
+@contextlib.contextmanager
+def store_for_import() -> Iterator[Store]:
+    """The store of this invocation, made where there is none. One that was made goes again when nothing came into it
+    and the body raises."""
+    path = settings().store_path()
+    there, fresh = path.is_dir(), not there_is_a_store()
+    store = open_store(create=True)
+    try:
+        yield store
+    except BaseException:
+        if fresh:
+            _unmake(store, with_folder=not there)
+        raise
+
+
+def _unmake(store: Store, *, with_folder: bool) -> None:
+    """Remove a store that holds nothing. What somebody brings in at this moment cannot be removed like this."""
+    folders = (store.log, store.path / "blobs", store.cache)
+    with contextlib.suppress(OSError):
+        if any(entry for folder in folders for entry in folder.iterdir()):
+            return
+        for folder in folders:
+            folder.rmdir()
+        for file in (store.path / ".import.lock", store.path / "store.json"):
+            file.unlink()
+        if with_folder:
+            store.path.rmdir()
 
 
 def there_is_a_store() -> bool:

@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "show": Entry("hemra.cli.runs", "show", "Show one run with its trials, or one trial."),
         "tail": Entry("hemra.cli.tail", "tail", "Print events of one run or of all live ones."),
         "attach": Entry("hemra.cli.attach", "attach", "Watch the terminal of a trial that is under way."),
+        "artifacts": Entry("hemra.cli.artifacts", "artifacts", "List and fetch the files that trials left behind."),
         "report": Entry("hemra.cli.reporting", "report", "Report on one run."),
         "compare": Entry("hemra.cli.reporting", "compare", "Compare two harnesses task by task."),
         "replay": Entry("hemra.cli.reporting", "replay", "Rebuild a run's report and prove it equal."),

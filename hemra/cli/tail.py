@@ -16,6 +16,7 @@ from hemra.cli.context import common_options
 from hemra.cli.lazy import Command
 from hemra.cli.output import note, say, write_bytes
 from hemra.cli.since import parse_since
+from hemra.cli.sizes import MOST
 from hemra.cli.stores import check_trials, open_store, resolve_stream
 from hemra.cli.waiting import waiting_told
 
@@ -65,7 +66,7 @@ class Wanted:
 @click.option("--trial", "trials", multiple=True, metavar="T", help="Only this trial (may be repeated).")
 @click.option("--since", metavar="SEQ|TIME|AGO", help="From seq 120, from a time, or from 10m ago.")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help="Only the last N events of the history."
+    "-n", "--lines", type=click.IntRange(0, MOST), metavar="N", help="Only the last N events of the history."
 )
 @click.option("--json", "as_json", is_flag=True, help="One event a line, exactly as in the log.")
 @common_options

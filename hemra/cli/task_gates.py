@@ -65,7 +65,7 @@ def validate(folder: str | None, as_json: bool) -> None:
 @traits_options
 @click.option("--dataset", metavar="D", help="A dataset by name, in place of FOLDER.")
 @click.option(
-    "--seeds", metavar="N", type=click.IntRange(1), default=3, show_default=True, help="Seeds 1 to N."
+    "--seeds", metavar="N", type=click.IntRange(1, 1000), default=3, show_default=True, help="Seeds 1 to N."
 )
 @click.option(
     "-j",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from hemra.cli.chosen import dataset_option, load, one_task
 from hemra.cli.context import common_options, json_option
+from hemra.cli.given import Place
 from hemra.cli.lazy import Command
 from hemra.cli.output import note, print_facts, print_json
+from hemra.cli.sizes import SEED
 from hemra.cli.stores import open_store, resolve_run
 
 
@@ -29,7 +32,7 @@ from hemra.cli.stores import open_store, resolve_run
     metavar="DIR",
     default=".",
     show_default=True,
-    type=click.Path(path_type=Path),
+    type=Place(),
     help="The dataset's folder.",
 )
 @json_option
@@ -42,7 +45,7 @@ def new(task_id: str, into: Path, as_json: bool) -> None:
     if as_json:
         print_json({"schema": "hemra.task.new/1", "task": task_id, "folder": str(folder)})
         return
-    note(f"made {folder}; see what its README.md says, then `hemra task check {folder}`")
+    note(f"made {folder}; see what its README.md says, then `hemra task check {shlex.quote(str(folder))}`")
 
 
 @click.command(
@@ -54,14 +57,19 @@ def new(task_id: str, into: Path, as_json: bool) -> None:
 )
 @click.argument("task_id", metavar="[TASK]", required=False)
 @dataset_option
-@click.option("--seed", type=int, metavar="N", help="The trial's seed (see `trial.started`).")
+@click.option(
+    "--seed",
+    type=SEED,
+    metavar="N",
+    help="The trial's seed (see `trial.started`).",
+)
 @click.option("--trial", metavar="RUN:TRIAL", help="A trial that was run, in place of TASK and --seed.")
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
     required=True,
-    type=click.Path(path_type=Path),
+    type=Place(),
     help="A new or empty folder.",
 )
 @json_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hemra.cli.artifacts import kept, line_of, plain_data
 from hemra.cli.context import settings
 from hemra.cli.output import note, print_facts, print_json, print_table, say
 from hemra.cli.stores import check_trials
@@ -33,11 +34,14 @@ def show_trial(store: Store, run: str, trial: str, *, as_json: bool) -> None:
     document = query.show_trial(store, run, trial)
     if document is None:
         raise NotFound(f"run {run} has no trial {trial!r}; `hemra show {run}` lists them")
+    first = document["trial"]["first_seq"]
+    left = [] if first is None else [a for a in kept(store, run, (trial,), start=first) if a.latest]
     if as_json:
-        print_json(document)
+        print_json(document | {"artifacts": [plain_data(a) for a in left]})
         return
     calls = document["calls"]
-    print_facts(_facts(document["trial"], run, calls))
+    more = [("artifacts", line_of(left, f"{run}/{trial}"))] if left else []
+    print_facts([*_facts(document, run, calls), *more])
     if not calls:
         note("no call of a model passed the gateway")
     else:
@@ -55,9 +59,10 @@ def _empty(column: str, calls: list[Row]) -> bool:
     return column == "replayed" and all(call["replayed"] is None for call in calls)
 
 
-def _facts(trial: Row, run: str, calls: list[Row]) -> list[tuple[str, Any]]:
+def _facts(document: Row, run: str, calls: list[Row]) -> list[tuple[str, Any]]:
     from hemra.reports.numbers import UNKNOWN, count, duration, money
 
+    trial, again = document["trial"], document["run_again"]
     points = "" if trial["score"] is None else f" {trial['score']:g}"
     counts = "" if trial["scored"] else " (does not count)"
     score = None if trial["score_status"] is None else f"{trial['score_status']}{points}{counts}"
@@ -65,23 +70,37 @@ def _facts(trial: Row, run: str, calls: list[Row]) -> list[tuple[str, Any]]:
     reasoned = "" if trial["reasoning_tokens"] is None else f" ({count(trial['reasoning_tokens'])} reasoning)"
     cost = money(trial["cost_usd"], bool(trial["cost_partial"]))
     if trial["replayed_calls"]:
-        again = "" if trial["replayed_usd"] is None else f", {money(trial['replayed_usd'])} not spent"
-        cost = f"{cost} (replayed{again})" if trial["cost_usd"] is not None else f"replayed{again}"
+        spared = "" if trial["replayed_usd"] is None else f", {money(trial['replayed_usd'])} not spent"
+        cost = f"{cost} (replayed{spared})" if trial["cost_usd"] is not None else f"replayed{spared}"
+    paid = document["paid"]
+    if again and paid["usd"] is not None:
+        cost = f"{cost} (paid in all {money(paid['usd'], paid['lower_bound'])})"
     return [
         ("trial", f"{run}/{trial['trial']}"),
         ("harness", trial["harness"]),
         ("task", f"{trial['task']}, attempt {trial['attempt']}"),
         ("outcome", trial["outcome"] or trial["state"]),
-        ("reason", trial["reason"] or trial["score_reason"]),
+        ("reason", trial["reason"]),
         ("score", score),
+        ("scorer", trial["score_reason"]),
         ("time", f"{duration(trial['agent_ns'])} agent, {duration(trial['model_ns'])} waiting for the model"),
         (
             "tokens",
             f"{count(trial['input_tokens'])} in{cached}, {count(trial['output_tokens'])} out{reasoned}",
         ),
         ("cost", UNKNOWN if cost is None else cost),
+        *_tries(trial, again),
         *_source(trial, calls),
     ]
+
+
+def _tries(trial: Row, again: list[Row]) -> list[tuple[str, Any]]:
+    """Which try it is, and those before it, where there are any."""
+    from hemra.reports.retried import try_words
+
+    if not again:
+        return []
+    return [("try", trial["try_no"]), *((f"try {one['try_no']}", try_words(one)) for one in again)]
 
 
 def _source(trial: Row, calls: list[Row]) -> list[tuple[str, Any]]:

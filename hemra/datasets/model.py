@@ -14,7 +14,9 @@ from eventlog.schemas.runs import Limits
 
 MIB = 1024 * 1024
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
+#: What readers of JSON that keep numbers as doubles have exactly.
+MOST = (1 << 53) - 1
+Count = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=7 * 24 * 3600)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Tools = tuple[Text, ...]
@@ -39,6 +41,7 @@ PathInTask = Annotated[
 ]
 #: What stands for a value of the trial in texts of a task.
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+Kibibytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 #: Harnesses put it into the names of the server's tools.
 ServerName = Annotated[
@@ -99,7 +102,7 @@ class Sampling(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     top_k: Count | None = None
-    seed: int | None = None
+    seed: Annotated[int, msgspec.Meta(ge=-MOST, le=MOST)] | None = None
 
 
 class VerifierSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -192,7 +195,7 @@ class TaskSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     allow_injection: Tools = ()
     absent_files: Tools = ()
     world: PathInTask | None = None
-    quota_kb: dict[PathInTask, Count] = {}
+    quota_kb: dict[PathInTask, Kibibytes] = {}
     services: Services = Services()
     mcp_servers: dict[ServerName, TaskMcpServer] = {}
     latency_ms: dict[Text, Milliseconds] = {}

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
+from harnesses.enums import with_choices
 from hemra.datasets.model import ALLOWED
 from hemra.errors import UsageError
 
@@ -71,7 +72,7 @@ def parse_yaml(content: bytes, schema: type[T], name: str) -> T:
     try:
         return msgspec.convert(raw, schema)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{name}: {_schema_problem(str(error))}") from error
+        raise UsageError(f"{name}: {_schema_problem(str(error), schema)}") from error
 
 
 def _kind(value: Any) -> str:
@@ -84,9 +85,11 @@ def _yaml_problem(error: Exception) -> str:
     return f"is not YAML: {' '.join(str(error).split())}"
 
 
-def _schema_problem(message: str) -> str:
-    """msgspec's message with the field first, and a word on what YAML does to unquoted text."""
+def _schema_problem(message: str, schema: type) -> str:
+    """msgspec's message with the field first, the choices where there are some, and a word on what YAML does to
+    unquoted text."""
     text, _, place = message.partition(" - at ")
+    text = with_choices(text, schema, place.strip("`"))
     if place.startswith("`key` in "):
         text, place = f"a name in it is none: {text}", place.removeprefix("`key` in ")
     if pattern := re.search(r"Expected `str` matching regex '(.*)'", text):

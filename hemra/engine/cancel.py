@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from eventlog.errors import LogError
 from eventlog.schemas.runs import RunCancelled
 from hemra.engine.begin import SOURCE
+from hemra.engine.leave import leave
 from hemra.engine.lock import EngineBusy, EngineLock
 from hemra.engine.state import load
 from hemra.errors import HemraError, NotFound
@@ -56,7 +57,7 @@ def _end_engine(store: Store, run: str, lock: EngineLock, busy: EngineBusy) -> s
             return _without_engine(store, run)
     finally:
         lock.release()
-    done = len(state.trials) - len(state.unended())
+    done = len(state.trials) - len(state.remaining())
     return f"run {run} is cancelled; {done} of {len(state.trials)} trials are finished"
 
 
@@ -69,7 +70,7 @@ def _without_engine(store: Store, run: str) -> str:
     if state.finished:
         return f"run {run} is finished; there is nothing to cancel"
     reclaim(run, scratch_parent())
-    remaining = len(state.unended())
+    remaining = len(state.remaining())
     done = len(state.trials) - remaining
     if state.cancelled:
         return f"run {run} is cancelled already; {done} of {len(state.trials)} trials are finished"
@@ -84,8 +85,6 @@ def _without_engine(store: Store, run: str) -> str:
 def _record(store: Store, run: str, event: RunCancelled) -> None:
     from eventlog.client import Client
 
-    client = Client.connect(store, run, source=SOURCE)
-    try:
+    with Client.connect(store, run, source=SOURCE) as client:
         client.append(event)
-    finally:
-        client.close()
+        leave(client)

@@ -27,6 +27,10 @@ LEAST_FREE = 8 << 20
 MOST_JOBS = 256
 #: So many trials in one run at most; its plan is held in memory.
 MOST_TRIALS = 1_000_000
+#: So often at most is a trial run again; what fails as often is no chance.
+MOST_RETRIES = 100
+#: Seeds lie between this and its negative: readers of JSON that keep numbers as doubles have them exactly.
+MOST_SEED = (1 << 53) - 1
 #: How harnesses say that a program is not on this machine.
 _MISSING_PROGRAM = "is not on PATH"
 #: With less than this free in the store, no further trial starts: room to write the end down. Bytes.
@@ -55,6 +59,10 @@ def numbers(request: RunRequest) -> list[str]:
     found += jobs(request.jobs)
     if request.retries < 0:
         found.append(f"--retries {request.retries}: 0 means that no trial is run again")
+    elif request.retries > MOST_RETRIES:
+        found.append(f"--retries {request.retries}: at most {MOST_RETRIES}, from 0")
+    if abs(request.seed) > MOST_SEED:
+        found.append(f"--seed {request.seed}: a seed is from {-MOST_SEED} to {MOST_SEED}")
     if not request.harnesses:
         found.append(
             "no harness: name at least one with --harness (`hemra harness list` shows the built-in ones)"
@@ -97,10 +105,31 @@ def limits_of_tasks(tasks: Sequence[Task], run: Limits) -> list[str]:
     ]
 
 
+def of_task(task: Task) -> list[str]:
+    """What keeps every run from taking a task as it stands, whatever else the run asks for, one line each. What
+    preparing it shows (placeholders that nothing fills) is not among it."""
+    found = limits_of_tasks([task], Limits())
+    own = task.spec.sandbox
+    return found if own is None else found + [f"sandbox: {text}" for text in sandbox_name(own)]
+
+
 def of_harness(harness: Harness, *, elsewhere: bool = False) -> list[str]:
     """What is wrong with a harness. `elsewhere`: its programs come from an image, so that none has to be on this
     machine's PATH; one that the image does not have either is told when it is to be started."""
     return [text for text in harness.problems() if not (elsewhere and _MISSING_PROGRAM in text)]
+
+
+def harness_alone(harness: Harness) -> list[str]:
+    """Everything for which a run would refuse a harness, whatever its tasks, one line each."""
+    return [*of_harness(harness), *unusable_words(harness), *endpoint(harness)]
+
+
+def endpoint(harness: Harness) -> list[str]:
+    """Why the endpoint of its model cannot be used, or its key not be had."""
+    from hemra.gateway.keys import problems
+
+    upstream = harness.traits.upstream
+    return [] if upstream is None else problems(upstream)
 
 
 def brings_programs(sandboxes: Iterable[str]) -> bool:
@@ -117,18 +146,18 @@ def harness_names(harnesses: Sequence[Harness], *, elsewhere: bool = False) -> l
     """What is wrong with each harness, and names that two of them share. `elsewhere`: see `of_harness`."""
     found = []
     for harness in harnesses:
-        own = [f"harness {harness.name}: {text}" for text in of_harness(harness, elsewhere=elsewhere)]
-        found += [*own, *_unusable_words(harness)]
+        own = [*of_harness(harness, elsewhere=elsewhere), *unusable_words(harness)]
+        found += [f"harness {harness.name}: {text}" for text in own]
     for name, count in Counter(harness.name for harness in harnesses).items():
         if count > 1:
             found.append(f"{count} harnesses are named {name}; results are told apart by name: rename one")
     return found
 
 
-def _unusable_words(harness: Harness) -> list[str]:
+def unusable_words(harness: Harness) -> list[str]:
     """Words of its commands that no program can be given."""
     return [
-        f"harness {harness.name}: {part}: a word cannot hold a NUL character: {word!r}"
+        f"{part}: a word cannot hold a NUL character: {word!r}"
         for part in ("command", "version_command")
         for word in harness.definition.get(part) or ()
         if "\0" in word
@@ -146,6 +175,17 @@ def harnesses_for_tasks(harnesses: Sequence[Harness], tasks: Sequence[Task]) -> 
         for harness in harnesses
         if harness.needs_solution
     ]
+
+
+def sandbox_name(ref: str) -> list[str]:
+    """Why there can be no sandbox `KIND[:OPTION]`, on whatever machine."""
+    from hemra.sandboxes.registry import class_of, split
+
+    try:
+        class_of(split(ref)[0])
+    except HemraError as error:
+        return [str(error)]
+    return []
 
 
 def sandbox_kind(kind: str) -> list[str]:

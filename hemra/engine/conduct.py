@@ -1,13 +1,15 @@
 """What a task bounds and no sandbox sees: the turns a harness takes and the tools it calls, as it tells them.
 
-Turns are held: the harness is stopped at the first sign of a turn too many. Tools are not held (a call is told when it
-is made, not before), but calls outside the task's list are flagged. Tokens are counted and flagged.
+Turns are held: the harness is stopped at the first sign of a turn too many. Where the model gateway tells the
+conversation it holds them, by its own count: of the messages that it records some are of side calls, of answers that
+broke off, or of a history that the harness brought along. Tools are not held (a call is told when it is made, not
+before), but calls outside the task's list are flagged. Tokens are counted and flagged.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from eventlog.schemas.conversation import MessageRecorded, ToolCalled
@@ -27,13 +29,22 @@ NONE_ALLOWED = "no_allowed_tool"
 
 class Conduct:
     """Hears everything that one harness tells, in order. `names`: what its tools are called; `has`: those it has of its
-    own, where it says, as tasks speak of them."""
+    own, where it says, as tasks speak of them; `counted`: its turns by the gateway's count, where that tells what is
+    said."""
 
-    def __init__(self, task: Task, limits: Limits, names: ToolNames, has: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        task: Task,
+        limits: Limits,
+        names: ToolNames,
+        has: Collection[str] = (),
+        counted: Callable[[], int | None] | None = None,
+    ) -> None:
         self._canonical = names.canonical
         self._forbidden = {self._canonical(tool) for tool in task.spec.forbidden_tools}
         self._allowed = {self._canonical(tool) for tool in task.spec.allowed_tools}
         self._most = limits.turns
+        self._counted = counted
         self._messages = 0
         self._turn: int | None = None
         lacking = (
@@ -44,8 +55,10 @@ class Conduct:
 
     @property
     def turns(self) -> int | None:
-        """Assistant turns so far: the highest that a tool call named, else how many messages there were; null
-        when the harness told neither."""
+        """Assistant turns so far: by the gateway's count, else the highest that a tool call named, else how many
+        messages there were; null when nobody told any."""
+        if self._counted is not None:
+            return self._counted()
         return self._turn if self._turn is not None else self._messages or None
 
     @property

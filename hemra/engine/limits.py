@@ -9,6 +9,7 @@ import msgspec
 
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import Enforcement, Usage
+from hemra.reports.numbers import limit_value
 from hemra.sandboxes.base import HELD_AS
 
 #: What the model gateway holds: it sees every call.
@@ -57,19 +58,29 @@ def problems(limits: Limits, *, whose: str) -> list[str]:
         value = getattr(limits, name)
         if value is None:
             continue
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             found.append(f"{whose}: limit {name} is {value}; leave it out for no limit")
         elif value <= 0:
-            found.append(f"{whose}: limit {name} is {value:g}; a limit is more than 0")
+            found.append(f"{whose}: limit {name} is {_short(name, value)}; a limit is more than 0")
         elif value < SMALLEST.get(name, 0):
             found.append(
-                f"{whose}: limit {name} is {value:g}; with less than {SMALLEST[name]} nothing can start"
+                f"{whose}: limit {name} is {_short(name, value)}; with less than "
+                f"{_short(name, SMALLEST[name])} nothing can start"
             )
         elif value > LARGEST[name]:
             found.append(
-                f"{whose}: limit {name} is {value:g}, more than {LARGEST[name]:g}; leave it out for no limit"
+                f"{whose}: limit {name} is {_short(name, value)}, more than "
+                f"{_short(name, LARGEST[name])}; leave it out for no limit"
             )
     return found
+
+
+def _short(name: str, value: float) -> str:
+    """A limit as it is told, also one that no float can be."""
+    if abs(value) < 1e300:
+        return limit_value(name, value)
+    text = str(value)
+    return f"{text[:12]}… ({len(text.lstrip('-'))} digits)"
 
 
 def not_enforced(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from eventlog.schemas.runs import PlannedCassette
+from hemra.engine.check import endpoint
 from hemra.engine.order import trial_seed
 from hemra.engine.request import MISS_ERROR, MISS_UPSTREAM
 from hemra.errors import HemraError, UsageError
@@ -75,13 +76,8 @@ def _unpriced(request: RunRequest, prices: PriceTable | None, harnesses: Sequenc
 
 def _without_key(harnesses: Sequence[Harness]) -> list[HemraError]:
     """Endpoints that cannot be used, or whose key is not to be had."""
-    from hemra.gateway.keys import problems
-
     return [
-        UsageError(f"harness {harness.name}: {text}")
-        for harness in harnesses
-        if (upstream := harness.traits.upstream) is not None
-        for text in problems(upstream)
+        UsageError(f"harness {harness.name}: {text}") for harness in harnesses for text in endpoint(harness)
     ]
 
 

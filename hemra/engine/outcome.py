@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eventlog.schemas.trials import LimitFired
+from hemra.reports.numbers import amount
 
 ENDPOINT_OUTCOMES = frozenset({"provider_error", "auth_error", "quota_error"})
 
@@ -20,14 +21,14 @@ class Policy:
     """What an outcome means. `scored`: the scorer's word counts. `retry`: run again in the same run.
 
     `judged`: the scorer runs at all (its word is kept even where it does not count). `strikes`: a
-    few in a row stop the run. `again`: a resumed run carries the trial out anew.
+    few in a row stop the run. `stopped`: it is no end of the trial's own, and a resumed run carries it out.
     """
 
     scored: bool = False
     judged: bool = False
     retry: bool = False
     strikes: bool = False
-    again: bool = False
+    stopped: bool = False
 
 
 _COUNTS = Policy(scored=True, judged=True)
@@ -42,14 +43,14 @@ OUTCOMES: dict[str, Policy] = {
     "out_of_memory": _COUNTS,
     "harness_error": _COUNTS,
     "provider_error": Policy(judged=True, retry=True),
-    # Waiting does not mend these; whoever resumes the stopped run has mended them.
-    "auth_error": Policy(judged=True, strikes=True, again=True),
-    "quota_error": Policy(judged=True, strikes=True, again=True),
+    # Waiting does not mend these: who has mended them says so, by `hemra resume --retry-errors`.
+    "auth_error": Policy(judged=True, strikes=True),
+    "quota_error": Policy(judged=True, strikes=True),
     "setup_error": _OURS,
     "sandbox_lost": _OURS,
     "infra_error": _OURS,
-    "cancelled": Policy(again=True),
-    "not_started": Policy(again=True),
+    "cancelled": Policy(stopped=True),
+    "not_started": Policy(stopped=True),
     "unknown": Policy(judged=True),
 }
 
@@ -131,7 +132,8 @@ def _fixed(outcome: str) -> Callable[[Facts], str]:
 def _limit_reason(facts: Facts) -> str | None:
     fired = facts.limit
     assert fired is not None
-    return f"{fired.name} limit of {fired.value:g} {fired.unit} reached (measured {fired.measured:g})"
+    value, measured = amount(fired.value, fired.unit), amount(fired.measured, fired.unit)
+    return f"{fired.name} limit of {value} reached (measured {measured})"
 
 
 def _exit_reason(facts: Facts) -> str | None:

@@ -39,6 +39,15 @@ class Phases:
         """Nanoseconds since the try began."""
         return max(0, clock.mono_ns() - self.began)
 
+    @contextlib.contextmanager
+    def others(self) -> Iterator[None]:
+        """What happens inside is done once for all trials: its time is no trial's."""
+        began = clock.mono_ns()
+        try:
+            yield
+        finally:
+            self.began += max(0, clock.mono_ns() - began)
+
     def release(self) -> None:
         """`trial.started` is in the log: write down what was held back, and from now on at once."""
         held, self._held = self._held or [], None

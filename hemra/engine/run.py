@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eventlog import clock
 from eventlog.errors import LogError, RecorderUnavailable
@@ -19,10 +19,12 @@ from hemra.engine import check
 from hemra.engine.begin import SOURCE, begin
 from hemra.engine.context import Job, LogLost, RunContext, lost_reason
 from hemra.engine.ending import attempt
-from hemra.engine.host import boot_id
+from hemra.engine.host import boot_id, describe_host, describe_program
+from hemra.engine.leave import leave
 from hemra.engine.lock import EngineLock
 from hemra.engine.materials import Materials, of_plan, reload, version_changes
 from hemra.engine.progress import Guarded, Progress
+from hemra.engine.retry import retry_unmeasured, told
 from hemra.engine.schedule import Schedule, TryEnd
 from hemra.engine.served import open_gateway
 from hemra.engine.state import RunState, TrialState, load
@@ -45,7 +47,8 @@ CONNECT_SECONDS = 30.0
 class RunResult:
     """How a run stands when its engine ends.
 
-    `outcomes` counts every planned trial; `unscored` are those whose scorer's word does not count.
+    `outcomes` counts every planned trial; `unscored` are those whose scorer's word does not count, `errors` those of
+    them that ended without a measurement: `resume` with `retry_errors` runs them again.
     `cancelled`: it did not come to its end; `reason` says why in one line, and `signal` is the number of
     the signal if it was one.
     """
@@ -56,6 +59,7 @@ class RunResult:
     cancelled: bool = False
     reason: str | None = None
     signal: int | None = None
+    errors: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -76,11 +80,14 @@ def start(store: Store, plan: Plan, progress: Progress) -> RunResult:
         return _engine(store, load(store, run), of_plan(plan), plan.request.jobs, progress)
 
 
-def resume(store: Store, run: str, progress: Progress, jobs: int | None = None) -> RunResult:
+def resume(
+    store: Store, run: str, progress: Progress, jobs: int | None = None, *, retry_errors: bool = False
+) -> RunResult:
     """Go on with a run from its events alone (blocking), as `start` does with a new one.
 
-    Trials with a final state stay. Raises NotFound; HemraError when tasks or harnesses are not those of
-    the plan, or when another engine carries the run out.
+    Trials with a final state stay, but with `retry_errors` those that ended without a measurement are run again, in a
+    finished run too. Raises NotFound; HemraError when tasks or harnesses are not those of the plan, or when another
+    engine carries the run out.
     """
     if run not in store.streams():
         raise NotFound(f"no run {run}; `hemra runs` lists them")
@@ -88,16 +95,20 @@ def resume(store: Store, run: str, progress: Progress, jobs: int | None = None) 
         raise UsageError("; ".join(problems))
     with _locked(store, run):
         state = load(store, run)
-        if state.finished:
+        retried = retry_unmeasured(state) if retry_errors else []
+        if state.finished and not retried:
             _finish_stream(store, run)
-            progress.note(f"run {run} is finished; there is nothing to resume")
+            nothing = f"run {run} is finished; there is nothing to resume"
+            progress.note(told(state, []) if retry_errors else nothing)
             return _result(state, Stop())
         materials = reload(store, state)
         problems = check.disk_space([store.path, scratch_parent()])
         if problems:
             raise HemraError("; ".join(problems))
         notes = version_changes(state.plan, materials)
-        return _engine(store, state, materials, jobs or state.plan.jobs, progress, notes)
+        if retry_errors:
+            progress.note(told(state, retried))
+        return _engine(store, state, materials, jobs or state.plan.jobs, progress, notes, retried)
 
 
 @contextlib.contextmanager
@@ -123,8 +134,10 @@ def _finish_stream(store: Store, run: str) -> None:
 
 def _result(state: RunState, stop: Stop) -> RunResult:
     unscored = len(state.trials) - state.scored()
-    cancelled = bool(state.unended())
-    return RunResult(state.plan.run, state.outcomes(), unscored, cancelled, stop.reason, stop.signal)
+    cancelled = bool(state.remaining())
+    return RunResult(
+        state.plan.run, state.outcomes(), unscored, cancelled, stop.reason, stop.signal, len(state.unmeasured())
+    )  # fmt: skip
 
 
 def _engine(
@@ -134,10 +147,11 @@ def _engine(
     jobs: int,
     progress: Progress,
     notes: Sequence[tuple[str, str]] = (),
+    retried: Sequence[TrialState] = (),
 ) -> RunResult:
     guarded = Guarded(progress)
     try:
-        return _Engine(store, state, materials, jobs, guarded, notes).carry_out()
+        return _Engine(store, state, materials, jobs, guarded, notes, retried).carry_out()
     finally:
         guarded.close()
 
@@ -153,6 +167,7 @@ class _Engine:
         jobs: int,
         progress: Guarded,
         notes: Sequence[tuple[str, str]],
+        retried: Sequence[TrialState],
     ) -> None:
         self._store = store
         self._state = state
@@ -160,9 +175,9 @@ class _Engine:
         self._jobs = jobs
         self._width = max(1, min(jobs, len(state.remaining()), check.MOST_JOBS))
         self._progress = progress
-        self._notes = notes
+        self._notes, self._retried = notes, [trial.trial for trial in retried]
         self._stop = Stop()
-        self._interrupts = Interrupts(self._stop, progress.note)
+        self._interrupts = Interrupts(self._stop, progress.note, state.plan.run)
         self._began = clock.mono_ns()
 
     def carry_out(self) -> RunResult:
@@ -211,7 +226,7 @@ class _Engine:
             await self._trials(context)
         finally:
             for trial, finished in context.finished.items():
-                self._state.trials[trial].final = finished
+                self._state.trials[trial].end(finished)
             await context.in_thread(self._close, context.client, context.unreachable is None)
             self._interrupts.detach()
 
@@ -252,17 +267,19 @@ class _Engine:
         log = context.log(None)
         for trial, queued in self._state.missing:
             context.log(trial).emit(queued)
-        pid, boot = os.getpid(), boot_id()
+        here: dict[str, Any] = {
+            "pid": os.getpid(), "boot": boot_id(), "jobs": self._jobs,
+            "host": describe_host(), "hemra": describe_program(),
+        }  # fmt: skip
         if self._state.started:
             await log.append(
                 RunResumed(
-                    pid=pid, boot=boot, jobs=self._jobs,
-                    finished=len(self._state.trials) - len(remaining), remaining=len(remaining),
-                    interrupted=self._state.interrupted(),
+                    **here, finished=len(self._state.trials) - len(remaining), remaining=len(remaining),
+                    interrupted=self._state.interrupted(), retried=self._retried,
                 )
             )  # fmt: skip
         else:
-            await log.append(RunStarted(pid=pid, boot=boot, jobs=self._jobs))
+            await log.append(RunStarted(**here))
         for code, text in self._notes:
             log.emit(NoteRecorded(level="warning", code=code, text=text))
             self._progress.note(text)
@@ -290,14 +307,15 @@ class _Engine:
             if self._progress.failure is not None:
                 text = f"progress could not be shown: {self._progress.failure}"
                 client.emit(NoteRecorded(level="warning", code="watcher_failed", text=text))
-            if remaining := len(self._state.unended()):
+            if remaining := len(self._state.remaining()):
                 reason = self._stop.reason or "the engine ended"
                 finished = len(self._state.trials) - remaining
                 client.append(RunCancelled(reason=reason, finished=finished, remaining=remaining))
+                leave(client)
             else:
                 client.append(self._finished())
                 client.finish()
-            client.close()
+                client.close()
         except (LogError, OSError) as error:
             self._stop.request(lost_reason(self._store, error), end_running=True, failure=error)
             with contextlib.suppress(LogError, OSError):
@@ -313,7 +331,7 @@ class _Engine:
 
     def _answer(self) -> RunResult:
         stop, run = self._stop, self._state.plan.run
-        remaining = len(self._state.unended())
+        remaining = len(self._state.remaining())
         if not self._store.stream_path(run).is_dir():
             text = (
                 f"run {run} stopped: its store {self._store.path} is gone, and with it all that was recorded"

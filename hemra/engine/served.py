@@ -165,6 +165,11 @@ class Served:
         return [] if self._channel is None else [self._channel.over]
 
     @property
+    def turns(self) -> int | None:
+        """How many turns it took by the gateway's count; null for none."""
+        return None if self._channel is None else int(self._channel.budget.made()["turns"]) or None
+
+    @property
     def fired(self) -> LimitFired | None:
         """The budget that was spent."""
         return None if self._channel is None else self._channel.fired

@@ -14,6 +14,7 @@ from eventlog.schemas.trials import TrialFinished, TrialQueued
 from hemra.engine.order import slots
 from hemra.engine.outcome import OUTCOMES, Policy
 from hemra.errors import HemraError, NotFound
+from hemra.scoring.contract import SKIPPED
 
 if TYPE_CHECKING:
     from eventlog.envelope import Event
@@ -30,13 +31,15 @@ _UNKNOWN = Policy()
 
 @dataclass
 class TrialState:
-    """One planned trial. `tries` counts starts, `retries` those that ended in `trial.retried`."""
+    """One planned trial. `tries` counts starts, `retries` those that ended in `trial.retried`. `again`: it ended
+    without a measurement and is to be run again, its `retries` anew."""
 
     trial: str
     queued: TrialQueued
     tries: int = 0
     retries: int = 0
     open: bool = False
+    again: bool = False
     final: TrialFinished | None = None
 
     @property
@@ -46,13 +49,27 @@ class TrialState:
 
     @property
     def ended(self) -> bool:
-        """Whether it came to an end of its own: what a person or the run stopped did not."""
-        return self.outcome not in {"cancelled", "not_started"}
+        """Whether it came to an end of its own: what a person or the run stopped did not. A resumed run leaves it."""
+        return not self.again and not OUTCOMES.get(self.outcome, _UNKNOWN).stopped
 
     @property
-    def settled(self) -> bool:
-        """Whether a resumed run leaves it as it is."""
-        return self.final is not None and not OUTCOMES.get(self.final.outcome, _UNKNOWN).again
+    def unmeasured(self) -> bool:
+        """Whether it ended and says nothing of its harness. A scorer that could not judge it here cannot next time."""
+        return self.ended and self.final is not None and not (self.final.scored or self.score == SKIPPED)
+
+    @property
+    def score(self) -> str | None:
+        """The scorer's word, whether it counts or not."""
+        return self.final.score_status if self.final else None
+
+    def retry(self) -> None:
+        """Have it run again although it ended. Its end stands until it is started."""
+        self.again, self.retries = True, 0
+
+    def end(self, final: TrialFinished) -> None:
+        """It has come to this end."""
+        self.tries = max(self.tries, final.try_no)
+        self.open, self.again, self.final = False, False, final
 
 
 @dataclass
@@ -66,13 +83,13 @@ class RunState:
     cancelled: bool = False
     finished: bool = False
 
-    def unended(self) -> list[TrialState]:
-        """Trials that keep the run from being finished, in plan order."""
+    def remaining(self) -> list[TrialState]:
+        """Trials that an engine that goes on with the run carries out, in plan order. Without any it is finished."""
         return [trial for trial in self.trials.values() if not trial.ended]
 
-    def remaining(self) -> list[TrialState]:
-        """Trials that an engine that goes on with the run carries out, in plan order."""
-        return [trial for trial in self.trials.values() if not trial.settled]
+    def unmeasured(self) -> list[TrialState]:
+        """Trials that ended without a measurement, in plan order."""
+        return [trial for trial in self.trials.values() if trial.unmeasured]
 
     def interrupted(self) -> list[str]:
         """Trials that were running when an engine died: started, and neither finished nor retried."""
@@ -104,6 +121,9 @@ def queue(plan: RunPlanned) -> list[tuple[str, TrialQueued]]:
 def _apply(state: RunState, event: Event) -> None:
     if event.type in {"run.started", "run.resumed"}:
         state.started, state.cancelled, state.finished = True, False, False
+        for name in event.data.get("retried") or ():
+            if name in state.trials:
+                state.trials[name].retry()
     elif event.type == "run.cancelled":
         state.cancelled = True
     elif event.type == "run.finished":
@@ -118,13 +138,12 @@ def _apply(state: RunState, event: Event) -> None:
 def _apply_to_trial(trial: TrialState, event: Event) -> None:
     if event.type == "trial.started":
         trial.tries = max(trial.tries, int(event.data["try_no"]))
-        trial.open, trial.final = True, None
+        trial.open, trial.again, trial.final = True, False, None
     elif event.type == "trial.retried":
         trial.retries += 1
         trial.open = False
     elif event.type == "trial.finished":
-        trial.tries = max(trial.tries, int(event.data["try_no"]))
-        trial.open, trial.final = False, msgspec.convert(event.data, TrialFinished)
+        trial.end(msgspec.convert(event.data, TrialFinished))
 
 
 def fold(run: str, events: Iterable[Event]) -> RunState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import threading
@@ -54,8 +55,9 @@ class Interrupts:
     handled, and nothing is.
     """
 
-    def __init__(self, stop: Stop, told: Callable[[str], None]) -> None:
+    def __init__(self, stop: Stop, told: Callable[[str], None], run: str) -> None:
         self._stop = stop
+        self._run = run
         self._told = told
         self._loop: asyncio.AbstractEventLoop | None = None
         self._kill_now: Callable[[], None] = lambda: None
@@ -88,6 +90,7 @@ class Interrupts:
             try:
                 self._kill_now()
             finally:
+                _last_words(self._run)
                 os._exit(128 + number)
         self._first = number
         if self._loop is None:
@@ -99,3 +102,10 @@ class Interrupts:
         name = signal.Signals(number).name
         self._stop.request(f"{name} received", end_running=True, signal_number=number)
         self._told(f"{name}: ending the running trials; once more to leave at once")
+
+
+def _last_words(run: str) -> None:
+    """Said where nothing else gets a turn any more: what was drawn on the terminal is taken off, its cursor is back."""
+    drawn = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{drawn}left at once; `hemra resume {run}` goes on\n".encode())

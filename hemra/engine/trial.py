@@ -66,10 +66,11 @@ class Try:
         self._before: Snapshot = {}
         self._enforcement: dict[str, Enforcement] = {}
         self._attendants = Attendants(job.task, job.seed)
+        self._served = served = Served(context.gateway, job)
         self._conduct = Conduct(
-            job.task, job.limits, names_of(job.task, job.harness), job.harness.traits.tool_names
-        )
-        self._served = Served(context.gateway, job)
+            job.task, job.limits, names_of(job.task, job.harness), job.harness.traits.tool_names,
+            counted=(lambda: served.turns) if served.tells_conversation else None,
+        )  # fmt: skip
         #: Services of this trial alone that its programs may reach; to be filled before `carry_out`.
         self.reach: list[Endpoint] = []
         self._started_seq = 1
@@ -123,7 +124,7 @@ class Try:
 
     @property
     def turns(self) -> int | None:
-        """How many turns the harness told of; null when it told none."""
+        """How many turns it took, by the gateway's count or its own word; null when nobody told any."""
         return self._conduct.turns
 
     def verdict(self) -> Verdict:
@@ -211,7 +212,8 @@ class Try:
         ref = job.sandbox or context.sandbox
         reach = [*self.reach, *self._served.reach, *await self._attendants.open()]
         spec = await context.in_thread(spec_of, context, job, self.try_no, reach)
-        verdicts = await context.shown.of(ref, spec.network)
+        with self.phases.others():
+            verdicts = await context.shown.of(ref, spec.network)
         with self.phases.phase("create"):
             sandbox = open_sandbox(ref, spec)
             # From here on there is something to destroy, even if `create` fails half-way.

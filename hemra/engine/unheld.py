@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hemra.engine.judge import tells_tools
 from hemra.engine.limits import BUDGET, NAMES
 from hemra.sandboxes.base import HELD_AS
 
@@ -28,6 +29,8 @@ _UNSEEN = {
 _NOT_TOLD = "this harness does not tell which tools it calls"
 _OF_SERVERS = "of the tools that the task's MCP servers bring, the harness offers all"
 _AFTER = "calls are recorded as the harness tells them and flagged, not prevented"
+_IF_TOLD = "calls that the harness tells are flagged, not prevented, and nobody says that it tells all"
+_BY_TELLING = {True: _AFTER, False: _NOT_TOLD, None: _IF_TOLD}
 
 
 def unheld(
@@ -52,7 +55,7 @@ def unheld(
         if not tools or (stripped and name == "forbidden_tools"):
             continue
         if name not in enforces:
-            found[name] = _AFTER if harness.records_tools or gateway else _NOT_TOLD
+            found[name] = _BY_TELLING[tells_tools(harness)]
         elif spec.mcp_servers:
             found[name] = _OF_SERVERS
     for name in spec.mcp_servers if traits.mcp_transports is None else ():

@@ -191,7 +191,8 @@ async def _as_in_a_run(task: Task, tried: _Seed) -> Row:
     assert tried.solution is not None
     said = await score(task, tried.solved.workspace, tried.solution.trace)
     ok = said.status == PASS and said.score == 1.0
-    return Row("oracle", tried.seed, "scored as in a run", ok, f"{said.status} {said.score}: {said.reason}")
+    scored = "" if said.score is None else f" {said.score}"
+    return Row("oracle", tried.seed, "scored as in a run", ok, f"{said.status}{scored}: {said.reason}")
 
 
 async def _odd(task: Task, tried: _Seed) -> list[Row]:

@@ -16,8 +16,10 @@ from hemra.datasets.lints import lints, written_injections
 from hemra.datasets.load import dataset_name, duplicates, load_task, task_folders
 from hemra.datasets.model import PLACEHOLDER, Task
 from hemra.datasets.prepare import Prepared
+from hemra.engine import check
 from hemra.errors import HemraError
 from hemra.gates.stage import Stage
+from hemra.sandboxes.registry import why_not
 from hemra.sandboxes.scratch import private_folder
 from hemra.scoring.verifier import score
 
@@ -79,7 +81,22 @@ async def validate_async(path: Path) -> list[Finding]:
 async def check_task_folder(task: Task) -> list[Finding]:
     """Findings for one task that was loaded."""
     findings = [Finding(task.id, ERROR, text) for text in lints(task)]
+    findings += _planned(task)
     return findings + [finding async for finding in _tried(task)]
+
+
+def _planned(task: Task) -> list[Finding]:
+    """What the planner of a run would refuse. A sandbox that this machine alone lacks is no fault of the task."""
+    errors = check.of_task(task)
+    if errors or task.spec.sandbox is None:
+        own = f"task {task.id}: "
+        return [Finding(task.id, ERROR, f"task.yaml: {text.removeprefix(own)}") for text in errors]
+    problem = why_not(task.spec.sandbox)
+    if problem is None:
+        return []
+    return [
+        Finding(task.id, WARNING, f"task.yaml: sandbox: {task.spec.sandbox} cannot be used here: {problem}")
+    ]
 
 
 async def _tried(task: Task) -> AsyncIterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -109,7 +110,8 @@ def _check_file(found: os.stat_result, where: str, path: Path) -> None:
     if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         raise KeyUnusable(
-            f"upstream: key: {where} has mode {mode:04o}, so that others may read it; chmod 600 {path}"
+            f"upstream: key: {where} has mode {mode:04o}, so that others may read it; "
+            f"chmod 600 {shlex.quote(str(path))}"
         )
 
 
@@ -132,7 +134,8 @@ def _of_keyring(name: str) -> str:
         ) from error
     if value is None:
         raise KeyUnusable(
-            f"upstream: key: the keyring has nothing for {name}; `keyring set {service} {user}`"
+            f"upstream: key: the keyring has nothing for {name}; "
+            f"`keyring set {shlex.quote(service)} {shlex.quote(user)}`"
         )
     return _checked(value, f"the keyring's {name}")
 

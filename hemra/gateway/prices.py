@@ -24,6 +24,7 @@ from hemra.errors import NotFound, UsageError
 BUNDLED = Path(__file__).with_name("prices.yaml")
 #: A price above this (US dollars per million tokens) is a mistake of whoever wrote it.
 MOST = 1e6
+_MOST_TOKENS = 1 << 53
 _PRICES = ("input", "cached_input", "cache_write", "output")
 _MILLION = 1_000_000
 
@@ -214,8 +215,8 @@ def _problems(file: _File) -> Iterator[str]:
         yield from _bad_prices(entry, where)
         if entry.long is not None:
             yield from _bad_prices(entry.long, f"{where}, long")
-            if entry.long.above < 1:
-                yield f"{where}, long: above: a number of tokens is wanted"
+            if not 1 <= entry.long.above <= _MOST_TOKENS:
+                yield f"{where}, long: above: a number of tokens is wanted, from 1 to {_MOST_TOKENS}"
 
 
 def _bad_prices(part: Entry | LongPrompts, where: str) -> Iterator[str]:

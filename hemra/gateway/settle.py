@@ -9,6 +9,7 @@ from eventlog.schemas.trials import Usage
 from hemra.gateway.budget import MOST_OPEN
 from hemra.gateway.conversation import OTHER_MODEL as ANOTHER
 from hemra.gateway.verdict import End, outgrown
+from hemra.reports.numbers import amount
 
 if TYPE_CHECKING:
     from hemra.gateway.channel import Channel
@@ -54,8 +55,8 @@ def refusal(channel: Channel, exchange: Exchange) -> tuple[str, str] | None:
         channel.fired = channel.fired or fired
         _refused(channel)
         return "budget_exceeded", (
-            f"budget of this trial used up: {fired.name} limit of {fired.value:g} {fired.unit} reached "
-            f"({fired.measured:g} used); do not ask again"
+            f"budget of this trial used up: {fired.name} limit of {amount(fired.value, fired.unit)} reached "
+            f"({amount(fired.measured, fired.unit)} used); do not ask again"
         )
     return None
 

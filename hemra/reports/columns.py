@@ -74,10 +74,24 @@ def _total(shown: Sequence[int], widths: Sequence[int]) -> int:
 
 
 def _shrunk(shown: Sequence[int], widths: Sequence[int], least: Sequence[int], width: int) -> list[int]:
-    """The widths with the widest ones brought down, none below `least`, until the table fits or cannot."""
+    """The widths with those of the columns shown brought down until the table fits or cannot."""
     result = list(widths)
-    while (excess := _total(shown, result) - width) > 0:
-        candidates = sorted((i for i in shown if result[i] > least[i]), key=lambda i: -result[i])
+    room = width - len(_GAP) * (len(shown) - 1)
+    for i, narrowed in zip(
+        shown, brought_down([widths[i] for i in shown], [least[i] for i in shown], room), strict=True
+    ):
+        result[i] = narrowed
+    return result
+
+
+def brought_down(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """The widths with the widest ones brought down, none below `least`, until their sum is within `room` or cannot
+    be."""
+    result = list(widths)
+    while (excess := sum(result) - room) > 0:
+        candidates = sorted(
+            (i for i, width in enumerate(result) if width > least[i]), key=lambda i: -result[i]
+        )
         if not candidates:
             break
         widest = candidates[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hemra.reports import numbers as n
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Row = dict[str, Any]
+
+LIKE_FOR_LIKE = "Like for like: the recorded conditions are the same on both sides."
+#: A digest that stands alone or among others.
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 #: Task lists longer than this are cut in text; json and csv have all.
 MAX_LISTED = 60
@@ -29,34 +35,66 @@ def _sides(comparison: Row) -> list[RenderableType]:
     rows = table([("", "<"), ("Harness", "+"), ("Run", "<"), ("Scored", ">"), ("Passed", ">"),
                   ("Strict [95 %]", ">"), ("Scored only [95 %]", ">")])  # fmt: skip
     for label, side in (("A", comparison["a"]), ("B", comparison["b"])):
-        version = "" if side["version"] is None else f" {n.shortened(n.plain(side['version']), 12)}"
+        told = made_with(side)
+        version = "" if told is None else f" {told}"
         rows.add_row(
             line((label, "bold cyan")),
             line((n.shortened(n.plain(side["harness"]), 60), "bold"), (version, "dim")),
             n.plain(side["run"]), f"{side['scored']}/{side['planned']}", str(side["passed"]),
             _estimate(side["strict"]), _estimate(side["scored_only"]),
         )  # fmt: skip
+    return [rows, line(), line((matched(comparison), "bold"))]
+
+
+def made_with(side: Row) -> str | None:
+    """The version of a side's harness, or the several that its trials were made with; None where none is known."""
+    if side["versions"] == [None]:
+        return None
+    return " and ".join("not told" if v is None else n.shortened(n.plain(v), 12) for v in side["versions"])
+
+
+def matched(comparison: Row) -> str:
+    """How many tasks are a pair, and how many are not."""
     counts = comparison["counts"]
-    matched = (
+    return (
         f"{n.many(counts['matched'], 'task')} matched · {counts['only_a']} only in A · {counts['only_b']} only in B · "
         f"{counts['unpaired']} not comparable"
     )
-    return [rows, line(), line((matched, "bold"))]
 
 
-def _estimate(estimate: Row) -> Text:
-    spread = "" if estimate["low"] is None else f" [{n.interval(estimate['low'], estimate['high'])}]"
-    return line((n.percent(estimate["mean"]), ""), (spread, "dim"))
+def estimate(figure: Row) -> tuple[str, str]:
+    """A mean and its interval: `85.0 %`, ` [64–95]`."""
+    spread = "" if figure["low"] is None else f" [{n.interval(figure['low'], figure['high'])}]"
+    return n.percent(figure["mean"]), spread
+
+
+def _estimate(figure: Row) -> Text:
+    mean, spread = estimate(figure)
+    return line((mean, ""), (spread, "dim"))
 
 
 def _banner(comparison: Row) -> list[RenderableType]:
     if comparison["like_for_like"]:
-        return [line(("Like for like: the recorded conditions are the same on both sides.", "dim"))]
+        return [line((LIKE_FOR_LIKE, "dim"))]
     rows = table([("", "+"), ("A", "+"), ("B", "+")])
+    for row in conditions(comparison):
+        rows.add_row(*row)
+    return [heading("Not like for like", "these conditions differ"), rows]
+
+
+def conditions(comparison: Row) -> list[tuple[str, str, str]]:
+    """The conditions that differ as (name, A, B): a limit with its unit and the number of its tasks, digests short."""
+    found = []
     for c in comparison["conditions"]:
         tasks = f" ({n.many(c['tasks'], 'task')})" if "tasks" in c else ""
-        rows.add_row(f"{n.plain(c['name'])}{tasks}", n.quantity(c["a"]), n.quantity(c["b"]))
-    return [heading("Not like for like", "these conditions differ"), rows]
+        found.append((f"{n.plain(c['name'])}{tasks}", _told(c["name"], c["a"]), _told(c["name"], c["b"])))
+    return found
+
+
+def _told(name: str, value: Any) -> str:
+    if name.startswith("limit ") and isinstance(value, int | float):
+        return n.limit_value(name, value)
+    return _DIGEST.sub(lambda found: n.short_digest(found[0]), n.quantity(value))
 
 
 def _warnings(comparison: Row) -> list[RenderableType]:
@@ -78,8 +116,31 @@ def verdict(comparison: Row) -> str:
             these = "One task does" if result["tasks"] == 1 else f"These {tasks} do"
             return f"{these} not tell {a} and {b} apart: {n.p_value(result['p'])}."
         case "withheld":
-            return "No verdict: too few of the tasks are scored on both sides (see the warnings above)."
-    return "No verdict: no task is scored on both sides."
+            return f"No verdict: {'; '.join(_lack(cause, comparison) for cause in result['withheld'])}."
+    return f"No verdict: {_nothing_paired(comparison)}."
+
+
+def _lack(cause: Row, comparison: Row) -> str:
+    """What there is too little of, how much there is, and how much is needed."""
+    if cause["cause"] == "drawn":
+        near = f"{cause['error']:.1g} of {cause['limit']:g}"
+        return f"p was drawn and is within {near}, so other draws might give another one"
+    one = cause["number"] == 1
+    if cause["cause"] == "overlap":
+        what = f"{cause['number']} of {cause['of']} tasks {'is' if one else 'are'} paired"
+    else:
+        side = f"{cause['side'].upper()} ({n.plain(comparison[cause['side']]['harness'])})"
+        what = f"{cause['number']} of {cause['of']} planned trials of {side} {'is' if one else 'are'} scored"
+    return f"{what} ({n.percent(cause['share'])}), and {cause['needed'] * 100:.0f} % are needed"
+
+
+def _nothing_paired(comparison: Row) -> str:
+    counts = Counter(n.plain(u["reason"]) for u in comparison["unpaired"])
+    counts.update(
+        {f"only in {s.upper()}": len(comparison[f"only_{s}"]) for s in "ab" if comparison[f"only_{s}"]}
+    )
+    why = ", ".join(f"{reason}: {n.many(count, 'task')}" for reason, count in sorted(counts.items()))
+    return f"no task is paired ({why})" if why else "no task is paired"
 
 
 def detectable(result: Row) -> str:
@@ -95,9 +156,15 @@ def detectable(result: Row) -> str:
     if d["difference"] >= 1:
         return f"With {count} and {flips}, even the largest possible difference will often be missed."
     return (
-        f"With {count} and {flips}, a true difference under {d['difference'] * 100:.0f} points "
+        f"With {count} and {flips}, a true difference under {_points(d['difference'])} "
         "will often be missed (80 % power, two-sided 5 %)."
     )
+
+
+def _points(share: float) -> str:
+    """`27 points`, `1 point`, `0.4 points`."""
+    text = f"{share * 100:.0f}" if share >= 0.01 else f"{share * 100:.2g}"
+    return f"{text} {'point' if text == '1' else 'points'}"
 
 
 def figures(comparison: Row) -> list[tuple[str, str]]:
@@ -114,9 +181,14 @@ def figures(comparison: Row) -> list[tuple[str, str]]:
         ]  # fmt: skip
     found += [
         ("95 % interval (paired t)", n.points_interval(result["t_low"], result["t_high"])),
-        ("sign-flip permutation", n.p_value(result["sign_flip_p"])),
+        ("sign-flip permutation", n.p_value(result["sign_flip_p"]) + _drawn(result["sign_flip"])),
     ]
     return found + _cost_figures(comparison)
+
+
+def _drawn(flip: Row | None) -> str:
+    """That a p is no count of all cases."""
+    return f"  ({flip['draws']:,} draws)" if flip and flip["method"] == "drawn" else ""
 
 
 def _cost_figures(comparison: Row) -> list[tuple[str, str]]:
@@ -158,17 +230,19 @@ def _result(comparison: Row) -> list[RenderableType]:
     ]  # fmt: skip
 
 
+def flips(comparison: Row) -> list[tuple[str, list[str]]]:
+    """The tasks that only one side passes, as (label, tasks), where there are any."""
+    found = [(f"Only {side.upper()} passes", comparison["result"][f"passes_only_on_{side}"]) for side in "ab"]
+    return [(label, tasks) for label, tasks in found if tasks]
+
+
 def _flips(comparison: Row) -> list[RenderableType]:
-    result = comparison["result"]
     parts: list[RenderableType] = []
-    for label, tasks, style in (
-        ("Only A passes", result["passes_only_on_a"], "green"),
-        ("Only B passes", result["passes_only_on_b"], "magenta"),
-    ):
-        if tasks:
-            names = ", ".join(n.plain(task) for task in tasks[:MAX_LISTED])
-            more = f" … and {len(tasks) - MAX_LISTED} more" if len(tasks) > MAX_LISTED else ""
-            parts += [heading(f"{label} ({len(tasks)})"), line((names + more, style))]
+    for label, tasks in flips(comparison):
+        names = ", ".join(n.plain(task) for task in tasks[:MAX_LISTED])
+        more = f" … and {len(tasks) - MAX_LISTED} more" if len(tasks) > MAX_LISTED else ""
+        style = "green" if label.startswith("Only A") else "magenta"
+        parts += [heading(f"{label} ({len(tasks)})"), line((names + more, style))]
     return parts
 
 
@@ -180,14 +254,15 @@ def _tasks(comparison: Row) -> list[RenderableType]:
     for t in tasks[:MAX_LISTED]:
         d = t["difference"]
         side = ("A", "green") if d > 0 else ("B", "magenta") if d < 0 else ("=", "dim")
-        rows.add_row(n.shortened(n.plain(t["task"]), 120), _attempts(t["a"]), _attempts(t["b"]),
+        rows.add_row(n.shortened(n.plain(t["task"]), 120), attempts(t["a"]), attempts(t["b"]),
                      n.points(d), line(side))  # fmt: skip
     left = len(tasks) - MAX_LISTED
     more = [line((f"… and {left} more (--format csv has all)", "dim"))] if left > 0 else []
     return [heading("Matched tasks", "passed/scored; mean reward where it says more"), rows, *more]
 
 
-def _attempts(side: Row) -> str:
+def attempts(side: Row) -> str:
+    """A task on one side: `1/2`, `mean 0.75  1/2`."""
     text = f"{side['passed']}/{side['scored']}"
     if side["mean"] is not None and side["mean"] * side["scored"] != side["passed"]:
         text = f"mean {side['mean']:.2f}  {text}"

@@ -1,4 +1,4 @@
-"""Reports and comparisons as Markdown (GitHub's tables), for issues, pull requests and notes."""
+"""Reports as Markdown (GitHub's tables), for issues, pull requests and notes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hemra.reports import numbers as n
-from hemra.reports.compare_text import detectable, figures, verdict
-from hemra.reports.spent import CALLS_AND_TOKENS, calls_and_tokens, cost_words, short_cost
+from hemra.reports.scores import category_cell
+from hemra.reports.spent import (
+    CALLS_AND_TOKENS,
+    RUN_AGAIN,
+    calls_and_tokens,
+    model_words,
+    paid_words,
+    run_again,
+    short_cost,
+)
 from projections import words
 
 Row = dict[str, Any]
@@ -22,7 +30,7 @@ def cell(value: Any) -> str:
     return n.plain(value).translate(_MARKUP)
 
 
-def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> list[str]:
     """Columns are (title, `<` or `>`); cells are escaped already."""
     lines = ["| " + " | ".join(title for title, _ in columns) + " |"]
     lines.append("|" + "|".join("---:" if align == ">" else "---" for _, align in columns) + "|")
@@ -49,20 +57,21 @@ def report_markdown(report: Row) -> str:
         f"- hemra: {cell((report['hemra'] or {}).get('version'))}", "",
     ]  # fmt: skip
     lines += [f"> **Note** {cell(w)}\n" for w in report["warnings"]]
-    lines += [*_harnesses(report), *_trials(report), *_tasks(report), *_rest(report)]
+    lines += [*_harnesses(report), *_trials(report), *_categories(report), *_tasks(report), *_rest(report)]
     lines += ["## Words", "", *(f"- **{k}**: {v}" for k, v in words.LEGEND.items()), ""]
     return "\n".join(lines)
 
 
 def _harnesses(report: Row) -> list[str]:
     columns = [
-        ("Harness", "<"), ("Version", "<"), ("Scored", ">"), ("Passed", ">"), ("Strict [95 %]", ">"),
+        ("Harness", "<"), ("Version", "<"), ("Model", "<"), ("Scored", ">"), ("Passed", ">"), ("Strict [95 %]", ">"),
         ("Scored only [95 %]", ">"), ("Agent time (p90)", ">"), ("Model wait", ">"), ("First token", ">"),
         ("Cost", ">"),
     ]  # fmt: skip
     rows = [
         (
-            cell(h["name"]), cell(h["version"]), f"{h['scored']}/{h['planned']}", str(h["passed"]),
+            cell(h["name"]), cell(h["version"]), cell(model_words(h["models"]) or None),
+            f"{h['scored']}/{h['planned']}", str(h["passed"]),
             _score(h["strict"]), _score(h["scored_only"]),
             f"{n.duration(h['agent_ns']['median'])} ({n.duration(h['agent_ns']['p90'])})",
             n.duration(h["model_ns"]["median"]), n.duration(h["first_token_ns"]["median"]), short_cost(h),
@@ -70,13 +79,35 @@ def _harnesses(report: Row) -> list[str]:
         for h in report["harnesses"]
     ]  # fmt: skip
     called = [[cell(h["name"]), *calls_and_tokens(h)] for h in report["harnesses"]]
-    costs = [(h["name"], cost_words(h, report["prices"])) for h in report["harnesses"]]
+    costs = [(h["name"], paid_words(h, report["prices"])) for h in report["harnesses"]]
     return [
-        "## Harnesses", "", *_table(columns, rows),
+        "## Harnesses", "", *table(columns, rows),
         "## Model calls", "",
-        *_table([("Harness", "<"), *((title, ">") for title in CALLS_AND_TOKENS)], called),
+        *table([("Harness", "<"), *((title, ">") for title in CALLS_AND_TOKENS)], called),
         *(f"- {cell(name)}: {cell(text)}" for name, text in costs if text), *([""] if any(t for _, t in costs) else []),
+        *_run_again(report),
     ]  # fmt: skip
+
+
+def _run_again(report: Row) -> list[str]:
+    """What the tries took that do not count."""
+    if not report["run_again"]:
+        return []
+    columns = [("Harness", "<"), *((title, "<" if title == "Why" else ">") for title in RUN_AGAIN)]
+    rows = [[cell(h["name"]), *map(cell, run_again(h))] for h in report["harnesses"] if h["retries"]["tries"]]
+    return ["## Run again", "", "Tries that do not count.", "", *table(columns, rows)]
+
+
+def _categories(report: Row) -> list[str]:
+    """Strict scores by category of task."""
+    if not report["categories"]:
+        return []
+    columns = [("Category", "<"), ("Tasks", ">"), *((cell(h["name"]), ">") for h in report["harnesses"])]
+    rows = [
+        [cell(entry["category"]) or "(none)", str(entry["tasks"]), *map(category_cell, entry["harnesses"])]
+        for entry in report["categories"]
+    ]
+    return ["## By category", "", "Strict [95 %].", "", *table(columns, rows)]
 
 
 def _trials(report: Row) -> list[str]:
@@ -92,13 +123,13 @@ def _trials(report: Row) -> list[str]:
         ["**planned**", *(f"**{h['planned']}**" for h in harnesses), f"**{report['planned']}**", "the sum"]
     )
     ended = ", ".join(f"{o['count']} {cell(o['outcome'])}" for o in report["outcomes"])
-    return ["## Trials", "", *_table(columns, rows), f"How they ended: {ended}.", ""]
+    return ["## Trials", "", *table(columns, rows), f"How they ended: {ended}.", ""]
 
 
 def _tasks(report: Row) -> list[str]:
     columns = [("Task", "<"), *((cell(h["name"]), ">") for h in report["harnesses"])]
     rows = [[cell(e["task"]), *(_attempts(c) for c in e["cells"])] for e in report["grid"]]
-    return ["## Tasks", "", "Passed of planned; mean reward where it says more.", "", *_table(columns, rows)]
+    return ["## Tasks", "", "Passed of planned; mean reward where it says more.", "", *table(columns, rows)]
 
 
 def _attempts(c: Row) -> str:
@@ -123,7 +154,7 @@ def _rest(report: Row) -> list[str]:
              cell(words.result_label(m["result"])), cell(m["reason"])]
             for m in report["not_scored"]
         ]  # fmt: skip
-        lines += [f"## Not scored ({len(rows)})", "", *_table(columns, rows)]
+        lines += [f"## Not scored ({len(rows)})", "", *table(columns, rows)]
     if report["limits_fired"]:
         columns = [
             ("Trial", "<"),
@@ -131,60 +162,18 @@ def _rest(report: Row) -> list[str]:
             ("Limit", "<"),
             ("Value", ">"),
             ("Measured", ">"),
-            ("Unit", "<"),
         ]
         rows = [
-            [cell(f["trial"]), cell(f["task"]), cell(f["name"]), n.quantity(f["value"]),
-             n.quantity(f["measured"]), cell(f["unit"])]
+            [cell(f["trial"]), cell(f["task"]), cell(f["name"]), cell(n.amount(f["value"], f["unit"])),
+             cell(n.amount(f["measured"], f["unit"]))]
             for f in report["limits_fired"]
         ]  # fmt: skip
-        lines += [f"## Stopped by a limit ({len(rows)})", "", *_table(columns, rows)]
+        lines += [f"## Stopped by a limit ({len(rows)})", "", *table(columns, rows)]
     if report["not_enforced"]:
         columns = [("Sandbox", "<"), ("What", "<"), ("Held", "<"), ("By", "<"), ("Trials", ">")]
         rows = [
             [cell(e["sandbox"]), cell(e["name"]), cell(e["status"]), cell(e["by"]), str(e["trials"])]
             for e in report["not_enforced"]
         ]
-        lines += ["## What the sandbox did not hold", "", *_table(columns, rows)]
+        lines += ["## What the sandbox did not hold", "", *table(columns, rows)]
     return lines
-
-
-def _side(label: str, side: Row) -> str:
-    who = f"{cell(side['harness'])} {cell(side['version'])}, run {cell(side['run'])}"
-    return f"- {label}: {who}, {side['scored']}/{side['planned']} scored"
-
-
-def compare_markdown(comparison: Row) -> str:
-    """The comparison; the same sections as the text form."""
-    a, b, counts = comparison["a"], comparison["b"], comparison["counts"]
-    lines = [
-        f"# {cell(a['harness'])} and {cell(b['harness'])}", "",
-        _side("A", a), _side("B", b),
-        f"- {n.many(counts['matched'], 'task')} matched, {counts['only_a']} only in A, {counts['only_b']} only in B, "
-        f"{counts['unpaired']} not comparable", "",
-    ]  # fmt: skip
-    if not comparison["like_for_like"]:
-        rows = [
-            [cell(c["name"]), cell(n.quantity(c["a"])), cell(n.quantity(c["b"]))]
-            for c in comparison["conditions"]
-        ]
-        lines += ["## Not like for like", "", *_table([("Condition", "<"), ("A", "<"), ("B", "<")], rows)]
-    lines += [f"> **Note** {cell(w)}\n" for w in comparison["warnings"]]
-    lines += ["## Result", "", *(f"- {name}: {text}" for name, text in figures(comparison)), ""]
-    lines += [f"**{cell(verdict(comparison))}**", "", detectable(comparison["result"]), ""]
-    columns = [("Task", "<"), ("A", ">"), ("B", ">"), ("A − B", ">")]
-    rows = [
-        [cell(t["task"]), f"{t['a']['passed']}/{t['a']['scored']}", f"{t['b']['passed']}/{t['b']['scored']}",
-         n.points(t["difference"])]
-        for t in comparison["tasks"]
-    ]  # fmt: skip
-    lines += ["## Matched tasks", "", *_table(columns, rows)]
-    left_out = [
-        [cell(u["task"]), cell(u["reason"]), cell(u["a"]), cell(u["b"])] for u in comparison["unpaired"]
-    ]
-    left_out += [[cell(task), "only in A", "", ""] for task in comparison["only_a"]]
-    left_out += [[cell(task), "only in B", "", ""] for task in comparison["only_b"]]
-    if left_out:
-        columns = [("Task", "<"), ("Why", "<"), ("A", "<"), ("B", "<")]
-        lines += [f"## Left out ({len(left_out)})", "", *_table(columns, left_out)]
-    return "\n".join(lines)

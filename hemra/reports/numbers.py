@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hemra.reports import outside
@@ -104,8 +105,56 @@ def shortened(text: str, limit: int) -> str:
 
 def quantity(value: Any) -> str:
     """A limit's or condition's value: numbers without a useless `.0`, everything else as plain text."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
     if isinstance(value, bool) or value is None or not isinstance(value, float):
         return plain(value)
-    return f"{value:g}"
+    return _decimal(value)
+
+
+def amount(value: float, unit: str) -> str:
+    """A limit, or what was measured of it, with its unit: `200 MiB`, `600.4 s`, `2000000 tokens`, `$0.50`, `1 turn`."""
+    if unit == "USD" and value < 1e18:
+        cents, rest = f"{value:.4f}"[:-2], f"{value:.4f}"[-2:].rstrip("0")
+        return f"${cents}{rest}" if value == 0 or value >= 0.0001 else money(value)
+    if unit in ("s", "seconds"):
+        return f"{_decimal(round(value, 1 if abs(value) >= 10 else 3))} s"
+    if unit == "bytes":
+        return _bytes(value)
+    text = _decimal(value)
+    return f"{text} {_ONE.get(unit, unit) if text == '1' else plain(unit)}"
+
+
+def limit(name: str, value: float) -> str:
+    """A limit by its name in the record, which says the unit: `memory_bytes 200 MiB`."""
+    return f"{plain(name)} {limit_value(name, value)}"
+
+
+def limit_value(name: str, value: float) -> str:
+    """The value of the limit `name`: `200 MiB`."""
+    for ending, unit in (("_bytes", "bytes"), ("_seconds", "seconds"), ("_usd", "USD")):
+        if name.endswith(ending):
+            return amount(value, unit)
+    return _decimal(value)
+
+
+#: Units of which there is one.
+_ONE = {"calls": "call", "turns": "turn", "tokens": "token", "processes": "process"}
+
+
+def _bytes(value: float) -> str:
+    if abs(value) < 1024:
+        return f"{_decimal(value)} {'byte' if value == 1 else 'bytes'}"
+    power = min(4, (int(abs(value)).bit_length() - 1) // 10)
+    if abs(value) >= 1 << 90:
+        return f"{value:g} bytes"
+    return f"{_decimal(round(value / (1 << 10 * power), 1))} {('KiB', 'MiB', 'GiB', 'TiB')[power - 1]}"
+
+
+def _decimal(value: float) -> str:
+    """A number in six digits or more, without an exponent but where nobody would read its digits."""
+    if not math.isfinite(value) or abs(value) >= 1e18:
+        return f"{value:g}"
+    if value == int(value):
+        return str(int(value))
+    if abs(value) >= 1000:
+        return f"{value:.1f}"
+    return f"{value:.10f}".rstrip("0") if abs(value) < 0.001 else f"{value:g}"

@@ -8,19 +8,19 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from hemra.reports.outside import visible
+from hemra.reports.sheet import Definitions, Sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
     from rich.text import Text
 
 #: Width where the output is no terminal, and the widest that lines are made on one.
 WIDTH = 100
 MAX_WIDTH = 140
-MIN_WIDTH = 60
+MIN_WIDTH = 30
 
 #: What rich writes to begin and to end a colour.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -28,13 +28,15 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 _TRAILING = re.compile(r"(?: |\x1b\[[0-9;]*m)+$")
 
 
-def wants_colour() -> bool:
-    """Whether stdout should get colour: it is a terminal and NO_COLOR, TERM=dumb and FORCE_COLOR allow it."""
-    if os.environ.get("NO_COLOR"):
+def wants_colour(stream: TextIO | None = None) -> bool:
+    """Whether a stream (stdout) should get colour: it is a terminal and NO_COLOR, TERM=dumb and FORCE_COLOR allow it.
+    FORCE_COLOR is on with whatever but 0 and false, which switch colour off."""
+    forced = os.environ.get("FORCE_COLOR", "")
+    if os.environ.get("NO_COLOR") or forced.lower() in ("0", "false"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if forced:
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return (sys.stdout if stream is None else stream).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def is_bound() -> bool:
@@ -88,29 +90,9 @@ def heading(text: str, note: str = "") -> RenderableType:
 
 def definitions(pairs: Sequence[tuple[RenderableType, RenderableType]]) -> RenderableType:
     """Two columns without a frame: a short word, and a text that wraps beside it."""
-    from rich.table import Table
-
-    made = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    made.add_column(no_wrap=True)
-    made.add_column(overflow="fold")
-    for word, text in pairs:
-        made.add_row(word, text)
-    return made
+    return Definitions(pairs)
 
 
-def table(columns: Sequence[tuple[str, str]]) -> Table:
-    """An open table of (title, alignment) columns.
-
-    `<` left, never wrapped; `>` right; `+` left. Where a table is too wide, `+` and `>` wrap, nothing is cut.
-    """
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold",
-                 border_style="dim", show_edge=False)  # fmt: skip
-    for title, align in columns:
-        made.add_column(
-            title, justify="right" if align == ">" else "left", no_wrap=align == "<",
-            overflow="ellipsis" if align == "<" else "fold",
-        )  # fmt: skip
-    return made
+def table(columns: Sequence[tuple[str, str]]) -> Sheet:
+    """An open table of (title, alignment) columns; see `Sheet`."""
+    return Sheet(columns)

@@ -45,7 +45,7 @@ def render_compare(
 
             return render_compare_text(comparison, width=width, colour=colour)
         case "md":
-            from hemra.reports.markdown import compare_markdown
+            from hemra.reports.compare_markdown import compare_markdown
 
             return compare_markdown(comparison)
         case "csv":

@@ -15,10 +15,17 @@ _SPENT = (
     "computed_usd", "cost_unknown_trials",
 )  # fmt: skip
 
+_AGAIN = (
+    "tries_run_again", "run_again_ns", "run_again_turn_calls", "run_again_side_calls", "run_again_input_tokens",
+    "run_again_output_tokens", "run_again_cost_usd", "run_again_cost_unknown", "paid_usd",
+)  # fmt: skip
+#: Between several names in one cell.
+_JOINT = "; "
+
 
 def report_csv(report: Row) -> str:
-    """One row for each task and harness. Durations in ns, cost in US dollars."""
-    versions = {h["name"]: h["version"] for h in report["harnesses"]}
+    """One row for each task and harness. Durations in ns, cost in US dollars; models are those of the whole run."""
+    identities = {h["name"]: {"version": h["version"], **_models(h["models"])} for h in report["harnesses"]}
     rows = []
     for entry in report["grid"]:
         for cell in entry["cells"]:
@@ -26,7 +33,7 @@ def report_csv(report: Row) -> str:
                 {
                     "run": report["run"],
                     "harness": cell["harness"],
-                    "version": versions.get(cell["harness"]),
+                    **identities[cell["harness"]],
                     "task": entry["task"],
                     "task_digest": entry["task_digest"],
                     "planned": cell["planned"],
@@ -35,9 +42,19 @@ def report_csv(report: Row) -> str:
                     "mean_reward": cell["mean"],
                     **{name: cell[name] for name in _SPENT if name != "cost_unknown_trials"},
                     "cost_unknown_trials": cell["cost_unknown"],
+                    **{name: cell[name] for name in _AGAIN},
                 }
             )
     return _csv(rows)
+
+
+def _models(models: Row) -> Row:
+    """A harness's models, several names of a kind in one cell."""
+    kinds = ("asked", "answered", "side")
+    return {
+        "model": models["file"],
+        **{f"models_{kind}": _JOINT.join(models[kind]) or None for kind in kinds},
+    }
 
 
 def compare_csv(comparison: Row) -> str:

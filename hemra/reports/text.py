@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from hemra.reports import numbers as n
 from hemra.reports.page import WIDTH, definitions, heading, line, page_width, table, write
-from hemra.reports.spent import CALLS_AND_TOKENS, calls_and_tokens, cost_words, short_cost
+from hemra.reports.scores import category_cell
+from hemra.reports.spent import (
+    CALLS_AND_TOKENS,
+    RUN_AGAIN,
+    calls_and_tokens,
+    model_words,
+    paid_words,
+    run_again,
+    short_cost,
+)
 from projections import words
 
 if TYPE_CHECKING:
@@ -33,11 +42,13 @@ def render_text(report: Row, *, width: int | None = None, colour: bool | None = 
     parts: list[RenderableType] = [
         *_header(report),
         *_warnings(report),
+        *_models(report, names),
         *_harnesses(report, names, width),
         *_pass_k(report, names),
     ]
     parts += [
         *_trials(report, names),
+        *_categories(report, names),
         *_tasks(report, names, width),
         *_not_scored(report),
         *_limits(report),
@@ -84,6 +95,13 @@ def _warnings(report: Row) -> list[RenderableType]:
     return [line(), definitions(pairs)] if pairs else []
 
 
+def _models(report: Row, names: dict[str, str]) -> list[RenderableType]:
+    """Which model stands behind each harness."""
+    told = [(_name(h, names), model_words(h["models"])) for h in report["harnesses"]]
+    pairs = [(name, line((text, ""))) for name, text in told if text]
+    return [heading("Models"), definitions(pairs)] if pairs else []
+
+
 def _harnesses(report: Row, names: dict[str, str], width: int) -> list[RenderableType]:
     """Tables of what each harness reached, and what it took."""
     columns = [("Harness", "+"), ("Scored", ">"), ("Passed", ">"), ("Strict [95 %]", ">"),
@@ -111,15 +129,27 @@ def _harnesses(report: Row, names: dict[str, str], width: int) -> list[Renderabl
         called.add_row(name, *calls_and_tokens(h))
     return [
         heading("Scores"), reached, heading("Time and cost"), took, *_costs(report, names),
-        heading("Model calls"), called,
+        heading("Model calls"), called, *_run_again(report, names),
     ]  # fmt: skip
 
 
 def _costs(report: Row, names: dict[str, str]) -> list[RenderableType]:
     """Costs in words, of harnesses whose sum alone says too little."""
-    told = [(_name(h, names), cost_words(h, report["prices"])) for h in report["harnesses"]]
+    told = [(_name(h, names), paid_words(h, report["prices"])) for h in report["harnesses"]]
     pairs = [(name, line((text, ""))) for name, text in told if text]
     return [line(), definitions(pairs)] if pairs else []
+
+
+def _run_again(report: Row, names: dict[str, str]) -> list[RenderableType]:
+    """What the tries took that do not count."""
+    if not report["run_again"]:
+        return []
+    rows = table([("Harness", "+"), *((title, "+" if title == "Why" else ">") for title in RUN_AGAIN)])
+    for h in report["harnesses"]:
+        if h["retries"]["tries"]:
+            rows.add_row(_name(h, names), *run_again(h))
+    note = f"tries that do not count; `hemra show {n.plain(report['run'])}` lists them"
+    return [heading("Run again", note), rows]
 
 
 def _name(harness: Row, names: dict[str, str]) -> Text:
@@ -188,6 +218,17 @@ def _result_style(part: Row) -> str:
 
 def _count_of(partition: list[Row], result: str) -> int:
     return next((p["count"] for p in partition if p["result"] == result), 0)
+
+
+def _categories(report: Row, names: dict[str, str]) -> list[RenderableType]:
+    """Strict scores by category of task."""
+    if not report["categories"]:
+        return []
+    rows = table([("Category", "+"), ("Tasks", ">"), *((name, ">") for name in names.values())])
+    for entry in report["categories"]:
+        cells = [line((category_cell(own), "")) for own in entry["harnesses"]]
+        rows.add_row(n.plain(entry["category"]) or "(none)", str(entry["tasks"]), *cells)
+    return [heading("By category", "strict [95 %]"), rows]
 
 
 def _tasks(report: Row, names: dict[str, str], width: int) -> list[RenderableType]:
@@ -281,10 +322,9 @@ def _limits(report: Row) -> list[RenderableType]:
         return []
     rows = table([("Trial", "<"), ("Harness", "+"), ("Task", "+"), ("Limit", "+"), ("Measured", "+")])
     for f in fired[:MAX_LISTED]:
-        unit = n.plain(f["unit"])
         rows.add_row(
             n.plain(f["trial"]), n.shortened(n.plain(f["harness"]), 60), n.shortened(n.plain(f["task"]), 120),
-            f"{n.plain(f['name'])} {n.quantity(f['value'])} {unit}", f"{n.quantity(f['measured'])} {unit}",
+            f"{n.plain(f['name'])} {n.amount(f['value'], f['unit'])}", n.amount(f["measured"], f["unit"]),
         )  # fmt: skip
     return [heading(f"Stopped by a limit ({len(fired)})"), rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -120,6 +121,6 @@ def copy_visible(path: Path, target: Path, masked: Sequence[Path]) -> None:
             if size > LARGEST_COPY:
                 raise SandboxError(
                     f"{path} is closed to other users and too large to be copied for each trial: open it "
-                    f"(chmod -R o+rX {path}), or put it into the image"
+                    f"(chmod -R o+rX {shlex.quote(str(path))}), or put it into the image"
                 )
             shutil.copy2(each, place)

@@ -4,6 +4,7 @@
     values, seed  drawn at preparation        outcome       how the trial ended ("unknown" when not known)
     messages      [{"role", "text"}]          final         text of the final answer, or null; of very long
                   texts beginning and end only
+                  Of side calls (a title, say) nothing, where the trial has turns beside them
     tools_recorded  whether this harness tells which tools it calls
     tool_calls    [{"call", "name", "tool", "arguments", "ok", "result", "turn"}]
                   `tool` is the canonical name; a call that was never answered has ok and result null
@@ -50,6 +51,7 @@ def build_trace(
             reader.mono = event.mono
             take(reader, plain_json(resolve(event.data)))
     trace = reader.trace
+    trace["messages"] = reader.conversation()
     trace["outcome"] = trace["outcome"] or outcome or UNKNOWN
     trace["final"] = reader.final if reader.final is not None else _last_said(trace["messages"])
     trace["tools_recorded"] = bool(reader.tool_events) if tools_recorded is None else tools_recorded
@@ -71,12 +73,14 @@ class _Reader:
         self.tool_events = 0
         self.names = ToolNames(started.get("mcp_servers") or ())
         self.calls: dict[str, dict[str, Any]] = {}
+        self.messages: list[tuple[str | None, dict[str, str]]] = []
+        self.turns: set[str] = set()
+        self.asides: set[str] = set()
         self.trace = {
             "task": started.get("task") or self.queued.get("task"),
             "instruction": started.get("instruction", ""),
             "values": started.get("values") or {},
             "seed": started.get("seed", self.queued.get("seed")),
-            "messages": [],
             "tool_calls": [],
             "services": {},
             "exit_code": None,
@@ -94,9 +98,21 @@ class _Reader:
 
     def message(self, data: dict[str, Any]) -> None:
         text = bounded(as_text(data["text"]))
-        self.trace["messages"].append({"role": data["role"], "text": text})
+        self.messages.append((data.get("call"), {"role": data["role"], "text": text}))
         if data.get("final"):
             self.final = text
+
+    def requested(self, data: dict[str, Any]) -> None:
+        # An agent that is made to come to an end is asked without tools, after all that was said: that is its answer.
+        goes_on = data.get("auxiliary") == "no_tools" and bool(data.get("known"))
+        turn = data.get("auxiliary") is None or goes_on
+        (self.turns if turn else self.asides).add(data.get("call") or "")
+
+    def conversation(self) -> list[dict[str, str]]:
+        """The messages. What side calls brought is no word of the agent; where the gateway took all calls for such, it
+        is all there is."""
+        left_out = self.asides if self.turns else set()
+        return [message for call, message in self.messages if call not in left_out]
 
     def called(self, data: dict[str, Any]) -> None:
         self.tool_events += 1
@@ -141,6 +157,7 @@ _TAKE: dict[str, Callable[[_Reader, dict[str, Any]], None]] = {
     "trial.started": _Reader.begin,
     "sandbox.created": _Reader.sandbox,
     "message.recorded": _Reader.message,
+    "model.requested": _Reader.requested,
     "tool.called": _Reader.called,
     "tool.returned": _Reader.returned,
     "note.recorded": _Reader.noted,

@@ -1,5 +1,5 @@
 -- harness: one row for each harness of the plan.
--- needs: plan, trials, tries
+-- needs: plan, trials
 --
 -- harness_no, harness, kind, version, digest, model
 -- planned, finished, scored, passed        trials
@@ -8,20 +8,7 @@
 -- started                    trials that were started at least once
 -- tool_calls, model_calls    of the tries that count; null where no trial's kind of harness tells them, and
 --                            for tool calls where no word of any conversation was recorded
--- retried                    tries that were superseded
--- retried_ns, retried_cost_usd    what is known of their time and cost
-WITH superseded AS (
-    SELECT
-        t.harness,
-        count(*) AS retried,
-        CAST(sum(x.duration_ns) AS BIGINT) AS retried_ns,
-        fsum(x.cost_usd ORDER BY x.first_seq) AS retried_cost_usd
-    FROM tries AS x
-    JOIN trials AS t ON t.trial = x.trial
-    WHERE NOT x.latest
-    GROUP BY t.harness
-),
-harnesses AS (
+WITH harnesses AS (
     SELECT DISTINCT harness_no, harness, harness_kind, harness_version, harness_digest, model, served FROM plan
 )
 SELECT
@@ -44,12 +31,8 @@ SELECT
     CASE WHEN h.harness_kind IN ('oracle', 'nop') OR h.served
         OR sum(t.messages + coalesce(t.tool_calls, 0) + coalesce(t.model_calls, 0)) > 0
         THEN CAST(sum(t.tool_calls) AS BIGINT) END AS tool_calls,
-    CAST(sum(t.model_calls) AS BIGINT) AS model_calls,
-    coalesce(any_value(s.retried), 0) AS retried,
-    any_value(s.retried_ns) AS retried_ns,
-    any_value(s.retried_cost_usd) AS retried_cost_usd
+    CAST(sum(t.model_calls) AS BIGINT) AS model_calls
 FROM harnesses AS h
 JOIN trials AS t ON t.harness = h.harness
-LEFT JOIN superseded AS s ON s.harness = h.harness
 GROUP BY h.harness_no, h.harness, h.harness_kind, h.harness_version, h.harness_digest, h.model, h.served
 ORDER BY h.harness_no

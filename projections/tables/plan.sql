@@ -4,6 +4,8 @@
 -- harness_no, task_no   position in the plan, from 1
 -- harness, harness_kind, harness_version, harness_digest, model   version and model are null where not told
 -- served                     its calls of a model pass the gateway
+-- installed                  digest of all files of the program, where hemra installed it; null for another
+-- upstream                   base URL of the model's endpoint behind the gateway; null where it is not served
 -- task, task_digest, scorer_digest
 -- attempt               from 1
 WITH planned AS (
@@ -31,6 +33,8 @@ SELECT
     harness ->> '$.digest' AS harness_digest,
     harness ->> '$.definition.model' AS model,
     coalesce(json_type(harness, '$.definition.upstream') = 'OBJECT', false) AS served,
+    harness ->> '$.installed.digest' AS installed,
+    harness ->> '$.definition.upstream.base_url' AS upstream,
     task_no,
     task ->> '$.id' AS task,
     task ->> '$.digest' AS task_digest,

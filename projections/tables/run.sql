@@ -7,7 +7,7 @@
 --                           goes on with it)
 -- cancel_reason             of the last cancellation, if the run still stands cancelled
 -- dataset, dataset_digest, dataset_source, tasks
--- attempts, jobs, retries, seed, sandbox, trials
+-- attempts, jobs, retries, seed, sandbox, trials    a number past all bounds is null: the plans of hemra have none
 -- limits, hemra, host       JSON objects as planned
 -- prices                    JSON: name, date and digest of the price table; null where none was used
 -- cassette                  JSON: the recorded run that answered in the models' place, and what a miss became
@@ -38,12 +38,12 @@ SELECT
     p.data ->> '$.dataset.digest' AS dataset_digest,
     p.data ->> '$.dataset.source' AS dataset_source,
     CAST(json_array_length(p.data, '$.tasks') AS BIGINT) AS tasks,
-    CAST(p.data ->> '$.attempts' AS BIGINT) AS attempts,
-    CAST(p.data ->> '$.jobs' AS BIGINT) AS jobs,
-    CAST(p.data ->> '$.retries' AS BIGINT) AS retries,
-    CAST(p.data ->> '$.seed' AS HUGEINT) AS seed,
+    TRY_CAST(p.data ->> '$.attempts' AS BIGINT) AS attempts,
+    TRY_CAST(p.data ->> '$.jobs' AS BIGINT) AS jobs,
+    TRY_CAST(p.data ->> '$.retries' AS BIGINT) AS retries,
+    TRY_CAST(coalesce(p.data ->> '$.seed."$int"', p.data ->> '$.seed') AS HUGEINT) AS seed,
     p.data ->> '$.sandbox' AS sandbox,
-    CAST(p.data ->> '$.trials' AS BIGINT) AS trials,
+    TRY_CAST(p.data ->> '$.trials' AS BIGINT) AS trials,
     p.data -> '$.limits' AS limits,
     p.data -> '$.hemra' AS hemra,
     p.data -> '$.host' AS host,

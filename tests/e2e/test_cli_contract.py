@@ -91,7 +91,7 @@ def test_lists_of_nothing_are_json_too(hemra: Command, command: tuple[str, ...],
 READING = [
     ("show", "latest"), ("report", "latest"), ("compare", "latest"), ("replay", "latest"), ("log", "verify"),
     ("log", "stats", "latest"), ("task", "show", "t01_echo"), ("dataset", "show", "hermes"),
-    ("harness", "show", "oracle"), ("doctor",),
+    ("harness", "show", "oracle"), ("doctor",), ("artifacts", "latest"),
 ]  # fmt: skip
 
 
@@ -250,9 +250,38 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert hemra.json("show", run)["status"] == "cancelled"
 
 
+def test_a_run_that_is_left_at_once_leaves_the_terminal_as_it_was(
+    hemra: Command, harness_file: Callable[..., Path]
+) -> None:
+    """After a second Ctrl-C a shell would have no cursor, and nothing would say what became of the run."""
+    ours, theirs = pty.openpty()
+    stubborn = harness_file("stubborn", "trap '' TERM INT; while :; do sleep 60; done")
+    command = [HEMRA, "run", "--dataset", "hermes", "--harness", str(stubborn), "--task", "t01_echo"]
+    process = subprocess.Popen(
+        command, env=hemra.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    assert process.stdout is not None
+    run = process.stdout.readline().decode().strip()
+    shown = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 65536):
+            shown += piece
+            first = b"stubborn t01" in piece and b"once more" not in shown
+            if first or b"once more" in piece:
+                process.send_signal(signal.SIGINT)
+    os.close(ours)
+    process.stdout.close()
+    assert process.wait(60) == 130
+    assert f"left at once; `hemra resume {run}` goes on" in shown.decode()
+    assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")
+    hemra("cancel", run)
+
+
 PIPED = [
     ("log", "cat", "latest"), ("tail", "latest"), ("tail", "latest", "--json"), ("report", "latest"),
-    ("runs",), ("show", "latest", "--json"), ("task", "list"), ("--help",),
+    ("runs",), ("show", "latest", "--json"), ("task", "list"), ("--help",), ("artifacts", "latest"),
+    ("artifacts", "latest/0001", "stdout"),
 ]  # fmt: skip
 
 
@@ -274,16 +303,25 @@ def test_a_reader_may_go_away(recorded: Recorded, command: tuple[str, ...]) -> N
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which this system lacks")
-@pytest.mark.parametrize("command", [("log", "cat", "latest"), ("runs",), ("runs", "--json")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("log", "cat", "latest"), ("log", "export", "latest", "-o", "-"), ("runs",), ("runs", "--json"),
+        ("report", "latest"), ("report", "latest", "--json"), ("report", "latest", "--format", "csv"),
+        ("show", "latest"), ("show", "latest/0001"), ("tail", "latest"), ("replay", "latest"), ("task", "list"),
+        ("harness", "list"), ("--version",), ("--help",), ("report", "--help"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
 def test_a_full_disk_behind_stdout_is_a_failure(recorded: Recorded, command: tuple[str, ...]) -> None:
-    """A copy of a log that was cut short must not look complete."""
+    """A copy of a log that was cut short must not look complete, nor a disk of the store's be suspected."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
             [HEMRA, *command], env=recorded.hemra.environment(), stdin=subprocess.DEVNULL, stdout=full,
             stderr=subprocess.PIPE, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert done.returncode == 1
-    assert "No space left" in done.stderr
+    assert done.stderr.splitlines()[-1] == "hemra: cannot write to stdout: No space left on device"
     assert "Traceback" not in done.stderr
 
 

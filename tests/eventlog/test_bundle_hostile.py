@@ -126,6 +126,17 @@ def test_names_that_no_bundle_holds(good: bytes, tmp_path: Path, name: str) -> N
     refused(tarred(extra), tmp_path)
 
 
+@pytest.mark.parametrize("name", ["catalog", "Catalog", "latest"])
+def test_a_name_that_a_store_keeps_for_itself(good: bytes, tmp_path: Path, name: str) -> None:
+    """If this failed, a bundle could be the store's catalog and forge its pins, or be the run that `latest` means."""
+    files = {n.replace("streams/run/", f"streams/{name}/"): c for n, c in unpacked(good).items()}
+
+    def named(index: dict[str, Any]) -> None:
+        index["streams"][0]["name"] = name
+
+    refused(rebuilt(files, named), tmp_path, match=f"{name!r}, a name that every store keeps for itself")
+
+
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE,
              tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE, b"9"]

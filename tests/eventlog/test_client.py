@@ -274,3 +274,23 @@ def test_a_recorder_killed_while_it_comes_up_is_started_again(
     with pytest.raises(RecorderUnavailable, match="said nothing"):
         Client.connect(store, "run", source="test")
     assert len(started) == 2 + uplink.MAX_STARTS
+
+
+def test_starts_that_fail_beside_one_that_lives_are_no_verdict(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where something kills recorders, a producer would give up although those of others come up in between."""
+    real, tries = uplink.start_recorder, iter(["killed", "killed", "busy", "killed", "killed", "well"])
+
+    def tried(*args: Any, **options: Any) -> None:
+        match next(tries):
+            case "killed":
+                raise RecorderUnavailable("the recorder of run did not start: it said nothing")
+            case "busy":
+                raise StreamBusy("another process writes it")
+            case _:
+                real(*args, **options)
+
+    monkeypatch.setattr(uplink, "start_recorder", tried)
+    with Client.connect(store, "run", source="test", create=True) as client:
+        assert client.append(MessageRecorded(role="user", text="here")) == 1

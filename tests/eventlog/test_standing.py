@@ -15,7 +15,8 @@ from eventlog.segments import list_segments
 from eventlog.standing import standing
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
-from eventlog.verify import ERROR, verify
+from eventlog.verify import verify
+from eventlog.verify_report import ERROR
 from tests.eventlog.conftest import incoming
 
 COMMITS = 6

@@ -23,7 +23,8 @@ from eventlog.schemas.conversation import ToolCalled
 from eventlog.segments import is_sealed, list_segments, trailer_of, visible_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
-from eventlog.verify import VerifyReport, verify
+from eventlog.verify import verify
+from eventlog.verify_report import VerifyReport
 from tests.eventlog.altered import SPAN_LIES, TRAILER_LIES, with_manifest, with_trailer
 from tests.eventlog.conftest import filled, incoming
 

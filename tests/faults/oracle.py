@@ -11,7 +11,8 @@ from eventlog.errors import DamageError, LogError, StreamNotFound
 from eventlog.reader import read, read_lines, stream_state
 from eventlog.store import CATALOG, Store
 from eventlog.stream import Incoming, StreamWriter
-from eventlog.verify import ERROR, verify
+from eventlog.verify import verify
+from eventlog.verify_report import ERROR
 from tests.faults.ledger import Ledger, StreamLedger
 
 #: What may be said, word for word, of a store after a cut, before anybody opened it for writing: a write of one of the

@@ -23,7 +23,8 @@ from eventlog.schemas.conversation import ArtifactStored
 from eventlog.segments import list_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
-from eventlog.verify import Problem, verify
+from eventlog.verify import verify
+from eventlog.verify_report import Problem
 from tests.eventlog.conftest import incoming
 
 #: What is done to a file -> why what it touches is no error in that file (a note at most).

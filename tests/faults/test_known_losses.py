@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from eventlog import anchor as anchors
 from eventlog.anchor import Anchor
 from eventlog.errors import DamageError
 from eventlog.reader import read
 from eventlog.seal import seal_segments
+from eventlog.segments import list_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
+from eventlog.verify import verify
+from eventlog.verify_report import ERROR
 from tests.eventlog.conftest import incoming
 from tests.faults.explorer import Explorer
 from tests.faults.filelayer import RecordingLayer
@@ -118,3 +123,25 @@ def test_a_refused_segment_does_not_end_the_recorder(quick: Path) -> None:
     for place in range(115, 135):
         explorer = Explorer(f"plain/fail={place}:EIO:3", quick / str(place))
         explorer.check_complete()
+
+
+def test_a_torn_write_that_was_refused_is_no_doubt(tmp_path: Path) -> None:
+    """If this failed, a power cut that brings back a refused write and tears a slot of the anchor would end reading:
+    an event that nobody acknowledged would be said to be damaged."""
+    store = Store.open(tmp_path / "s", create=True)
+    path = store.stream_path("run")
+    with StreamWriter.open(store, "run", create=True) as writer:
+        writer.commit([incoming(1, 1, 4)])
+        mark = anchors.load(path)
+        whole = list_segments(path)[0].path.stat().st_size
+        writer.commit([incoming(1, 5, 1)])
+    assert mark is not None
+    segment = list_segments(path)[0].path
+    os.truncate(segment, segment.stat().st_size - 20)
+    assert segment.stat().st_size > whole
+    Anchor(path, mark._replace(segment=0, offset=0)).close()
+    with (path / anchors.NAME).open("r+b") as file:
+        file.write(bytes(40))
+    assert [event.seq for event in read(store, "run")] == [1, 2, 3, 4]
+    told = [problem.cause for problem in verify(store).problems if problem.severity == ERROR]
+    assert told == ["an anchor slot is damaged; the other one is used"]

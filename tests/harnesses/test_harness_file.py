@@ -45,7 +45,7 @@ def harness(tmp_path: Path, user: dict[str, str] | None = None, **fields: Any) -
             "name: x\nkind: command\ncommand: ls\nenv: {A: $B/c}",
             "env.A: only a whole value is passed through",
         ),
-        ("name: x\nkind: command\ncommand: ls\nprompt: mail", "prompt: invalid enum value"),
+        ("name: x\nkind: command\ncommand: ls\nprompt: mail", "prompt: 'mail' is none; there are: "),
         ("name: x\nkind: command\ncommand: ls\nname: y", "line 4: 'name' is given twice"),
         ("name: x\nkind: comand\ncommand: ls", "there is no kind 'comand': did you mean 'command'?"),
         ("name: x\nkind: command", "kind 'command' needs a 'command'"),

@@ -2,6 +2,7 @@
 
     python -m tests.hemra.engine_driver start STORE DATASET JOBS ATTEMPTS HARNESS…
     python -m tests.hemra.engine_driver resume STORE RUN JOBS
+    python -m tests.hemra.engine_driver retry-errors STORE RUN JOBS
 
 Prints one JSON object a line: `planned`, `started`, `finished`, `note`, and last `result` or `error`.
 """
@@ -156,7 +157,7 @@ def main(arguments: list[str]) -> int:
             request = RunRequest(dataset=ref, harnesses=harnesses, jobs=int(jobs), attempts=int(attempts))
             result = start(store, make_plan(store, request), progress)
         else:
-            result = resume(store, ref, progress, int(jobs))
+            result = resume(store, ref, progress, int(jobs), retry_errors=what == "retry-errors")
     except HemraError as error:
         say(error=str(error), code=error.exit_code)
         return error.exit_code

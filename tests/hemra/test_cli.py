@@ -244,7 +244,7 @@ def test_a_finished_trial_is_one_line() -> None:
     """What is not known is not shown as 0, and why there is no score is said."""
     assert trial_line(_finished()) == "0003 mine a/b #2: completed, FAIL 0, 1.5 s"
     line = trial_line(_finished(outcome="setup_error", score_status=None, reward=None, reason="no\nspace"))
-    assert line == "0003 mine a/b #2: setup_error, not scored —, 1.5 s (no space)"
+    assert line == "0003 mine a/b #2: setup_error, not scored, 1.5 s (no space)"
 
 
 def _report(strict: float | None, high: float | None) -> dict[str, Any]:

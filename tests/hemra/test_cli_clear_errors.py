@@ -64,6 +64,7 @@ def test_a_run_whose_plan_is_damaged_is_still_hinted_at(store: Store, hemra: Run
     assert code == 5
     assert "no run 'synthetic'" in err
     assert "the name, of 20261130-194512-aaaaaa cannot be read" in err
+    assert "name it by its id (`hemra log verify` says what is damaged)" in err
     assert "cannot be read" not in hemra("report", "20261130")[2].partition("hemra: no run")[2]
 
 
@@ -73,7 +74,10 @@ def test_a_damaged_run_that_was_reported_keeps_its_name(store: Store, hemra: Run
     assert hemra("report", "synthetic")[0] == 0
     damaged(store, "20261130-194512-aaaaaa")
     assert "synthetic" in hemra("runs")[1]
-    assert hemra("report", "synthetic")[0] == hemra("report", "20261130-194512-aaaaaa")[0] == 0
+    by_name, by_id = hemra("report", "synthetic"), hemra("report", "20261130-194512-aaaaaa")
+    assert by_name == by_id
+    assert by_id[:2] == (1, ""), "figures of a damaged run are not shown as if it were sound"
+    assert "20261130-194512-aaaaaa" in by_id[2]
 
 
 def test_a_dry_repair_of_nothing_promises_nothing(store: Store, hemra: Run) -> None:

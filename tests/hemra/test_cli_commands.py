@@ -135,6 +135,19 @@ def test_a_long_run_is_listed_in_part_and_says_so(
         assert (code, len(re.findall(r'^\d{4}  |"trial": ', out, re.M)) >= 8) == (0, True)
 
 
+def test_what_ended_a_trial_does_not_hide_what_its_scorer_said(store: Store, hemra: Run) -> None:
+    """A verifier that fails on every trial would be seen nowhere but in the JSON."""
+    run = SyntheticRun(store).begin()
+    run.start("0001")
+    run.score("0001", "VERIFIER_ERROR", None, reason="KeyError: 'boom'")
+    run.finish("0001", reason="exit code 7")
+    run.end()
+    page = hemra("show", "latest/0001")[1]
+    assert re.search(r"^reason +exit code 7$", page, re.M)
+    assert re.search(r"^scorer +KeyError: 'boom'$", page, re.M)
+    assert "exit code 7; KeyError: 'boom'" in hemra("show", "latest")[1]
+
+
 @pytest.mark.parametrize("command", [("tail", "latest"), ("log", "cat", "latest")])
 @pytest.mark.parametrize("trial", ["9999", "0005", "1", "x", "0000"])
 def test_a_trial_that_is_not_there_is_not_found(

@@ -100,3 +100,49 @@ def test_a_trial_that_asked_nothing_is_shown_too(run: SyntheticRun) -> None:
     assert "no call of a model passed the gateway" in shown.stderr
     wrong = hemra("--store", str(run.store.path), "show", f"{run.run}/0003")
     assert "no trial '0003'" in f"{wrong.output}{wrong.exception}"
+
+
+def test_a_try_that_was_run_again_is_shown_with_its_cost(tmp_path: Path) -> None:
+    """Nobody could see that this is the second try, what the first cost, and why it did not count."""
+    made = SyntheticRun(
+        new_store(tmp_path), tasks=("a", "b"), harnesses=("alpha",), served=("alpha",)
+    ).begin()
+    made.start("0001")
+    made.call("0001", "m1", priced_usd=2.25)
+    made.event(
+        t.TrialRetried(
+            try_no=1,
+            outcome="infra_error",
+            reason="the sandbox died",
+            backoff_seconds=1,
+            duration_ns=3 * 10**9,
+        ),
+        "0001",
+    )
+    made.start("0001", 2)
+    made.call("0001", "m1", priced_usd=9.0)
+    made.score("0001", "PASS", 1.0, try_no=2)
+    made.finish("0001", reward=1.0, try_no=2)
+    made.trial("0002", 1.0)
+    made.end()
+    store = ("--store", str(made.store.path))
+    lines = hemra(*store, "show", f"{made.run}/0001").stdout.splitlines()
+    facts = {line[:9].strip(): line[9:].strip() for line in lines[: lines.index("")]}
+    assert (facts["try"], facts["cost"]) == ("2", "$9.00 (paid in all $11.25)")
+    assert facts["try 1"] == (
+        "run again, infra error: the sandbox died; took 3.0 s, 1 call, 100 tokens in, 11 out, cost $2.25"
+    )
+    other = hemra(*store, "show", f"{made.run}/0002").stdout
+    assert not [line for line in other.splitlines() if line.startswith("try")]
+    text = hemra(*store, "show", made.run).stdout
+    assert "harnesses  alpha 1.0 (model-alpha)" in text
+    title, _, first, second = text[text.index("trial  ") :].splitlines()[:4]
+    assert title.split()[:5] == ["trial", "harness", "task", "#", "try"]
+    assert (first.split()[:5], second.split()[:5]) == (
+        ["0001", "alpha", "a", "1", "2"], ["0002", "alpha", "b", "1", "1"],
+    )  # fmt: skip
+    again = text[text.index("Run again") :].splitlines()
+    assert again[1].split() == ["trial", "try", "outcome", "time", "cost", "why"]
+    assert again[3].split() == ["0001", "1", "infra_error", "3.0", "s", "$2.25", "the", "sandbox", "died"]
+    failed = hemra(*store, "show", made.run, "--failed").stdout
+    assert "Run again" not in failed, "the trial that it belongs to is not shown"

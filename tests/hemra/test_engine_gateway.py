@@ -17,7 +17,7 @@ from hemra.engine.request import RunRequest
 from hemra.engine.run import start
 from tests.hemra.engine_driver import events, final_states, make_harness, make_task
 from tools.harness_faults.search import holding
-from tools.model_server.script import fault, parse
+from tools.model_server.script import Script, fault, parse
 from tools.model_server.server import running
 
 AGENT = Path(__file__).parents[1] / "gateway" / "little_agent.py"
@@ -52,6 +52,27 @@ say(type="final", text="It is done.")
 """
 
 
+#: Three titles by another model, then two turns that call no tool. What breaks off is asked again.
+TALKS = """
+import http.client, json, sys, urllib.request
+base, token = sys.argv[1:]
+def ask(**body):
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + token}
+    request = urllib.request.Request(base + "/chat/completions", json.dumps(body).encode(), headers)
+    try:
+        return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
+    except (http.client.HTTPException, OSError):
+        return ask(**body)
+for number in range(3):
+    ask(model="small-model", messages=[{"role": "user", "content": f"Name session {number}."}])
+tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
+said = [{"role": "user", "content": "Begin."}]
+for _ in range(2):
+    said += [ask(model="test-model", messages=said, tools=tools), {"role": "user", "content": "Go on."}]
+"""
+TALK = parse("turns: [{text: I shall think.}, {text: I have thought.}]")
+
+
 class Place:
     """A store, one task and a harness whose model is a scripted server that takes only our key."""
 
@@ -60,9 +81,9 @@ class Place:
         self.store = Store.open(folder / "store", create=True)
         make_task(folder / "set", "one", verifier_py=SEEN)
 
-    def run(self, *faults: str, limits: Limits | None = None, **harness: Any) -> str:
+    def run(self, *faults: str, limits: Limits | None = None, said: Script = SCRIPT, **harness: Any) -> str:
         """The id of a run of one trial."""
-        script = msgspec.structs.replace(SCRIPT, accept_key=KEY, faults=tuple(map(fault, faults)))
+        script = msgspec.structs.replace(said, accept_key=KEY, faults=tuple(map(fault, faults)))
         with running(script) as server:
             upstream = {"base_url": f"{server.base}/v1", "dialect": "chat", "key": {"env": "HEMRA_TEST_KEY"}}
             command = ["{python}", str(AGENT), "{gateway_v1}", "{gateway_token}", ""]
@@ -126,6 +147,15 @@ def test_a_budget_ends_the_trial_by_its_name(place: Place, limits: Limits, name:
     end = place.end(place.run(limits=limits))
     assert (end["outcome"], end["limit"]["name"]) == (outcome, name)
     assert end["scored"] is True
+
+
+@pytest.mark.parametrize("faults", [(), ("{kind: cut, turn: 2, times: 1}",)])
+def test_only_turns_are_held_against_the_limit_of_turns(place: Place, faults: tuple[str, ...]) -> None:
+    """An agent that asks another model for a title, or whose answer breaks off, would be stopped before its end."""
+    command = ["{python}", "-c", TALKS, "{gateway_v1}", "{gateway_token}"]
+    end = place.end(place.run(*faults, limits=Limits(turns=2), said=TALK, command=command))
+    assert (end["outcome"], end["limit"]) == ("completed", None)
+    assert "over_turn_limit" not in end["flags"]
 
 
 def test_the_key_is_in_the_gateway_alone(place: Place, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_run_limits_override_field_by_field() -> None:
         (Limits(wall_seconds=0), "wall_seconds is 0"),
         (Limits(wall_seconds=float("nan")), "wall_seconds is nan"),
         (Limits(turns=-1), "turns is -1"),
-        (Limits(memory_bytes=2048), "memory_bytes is 2048"),
+        (Limits(memory_bytes=2048), "memory_bytes is 2 KiB; with less than 16 MiB"),
     ],
 )
 def test_limits_that_make_no_sense_are_named(given: Limits, part: str) -> None:

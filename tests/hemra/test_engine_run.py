@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eventlog import clock
 from eventlog.reader import stream_state
 from eventlog.schemas.runs import Limits
 from eventlog.store import Store
@@ -20,6 +22,7 @@ from hemra.engine.progress import Quiet
 from hemra.engine.request import RunRequest
 from hemra.engine.run import RunResult, start
 from hemra.sandboxes import files
+from hemra.sandboxes.shown import Shown
 from tests.hemra.engine_driver import events, final_states, make_harness, make_task
 
 DONE = "touch done"
@@ -99,6 +102,26 @@ def test_every_phase_is_timed_and_in_order(room: Room) -> None:
     assert all(ns >= 0 for ns in state["phases"].values())
     assert 300e6 <= state["agent_ns"] <= state["phases"]["run"] <= state["duration_ns"]
     assert sum(state["phases"].values()) <= state["duration_ns"]
+
+
+def test_what_is_found_out_once_for_a_run_is_no_trial_s_time(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first trials of a run would seem seconds slower than the same ones later, or with another harness."""
+    learnt = Shown.of
+
+    async def slowly(self: Shown, *asked: Any) -> Any:
+        end = clock.mono_ns() + 300_000_000
+        while clock.mono_ns() < end:
+            await asyncio.sleep(0)
+        return await learnt(self, *asked)
+
+    monkeypatch.setattr(Shown, "of", slowly)
+    room.task()
+    result = room.run(room.harness("good", DONE))
+    [began] = [e.mono for e in _all(room.store, result.run) if e.type == "run.started"]
+    [ended] = [e.mono for e in _all(room.store, result.run) if e.type == "trial.finished"]
+    assert room.only(result)["duration_ns"] <= ended - began - 300_000_000
 
 
 def test_trial_events_begin_with_started_and_end_with_finished(room: Room) -> None:
@@ -321,7 +344,10 @@ def test_a_key_that_does_not_work_stops_the_run_early(
     monkeypatch.setenv("FAKE_KEY", "sk-9876543210")
     from hemra.engine.run import resume
 
-    assert resume(room.store, result.run, Quiet()).outcomes == {"completed": 6}
+    # Only who says so pays for the refused trials a second time.
+    plain = resume(room.store, result.run, Quiet())
+    assert (plain.outcomes, plain.errors, plain.exit_code) == ({outcome: 3, "completed": 3}, 3, 3)
+    assert resume(room.store, result.run, Quiet(), retry_errors=True).outcomes == {"completed": 6}
 
 
 def test_a_provider_that_comes_back_gets_a_second_try(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

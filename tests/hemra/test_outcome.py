@@ -123,6 +123,5 @@ def test_what_counts_is_what_the_design_says() -> None:
     retried = {name for name, policy in OUTCOMES.items() if policy.retry}
     assert retried == {"provider_error", "setup_error", "sandbox_lost", "infra_error"}
     assert {name for name, policy in OUTCOMES.items() if policy.strikes} == {"auth_error", "quota_error"}
-    again = {name for name, policy in OUTCOMES.items() if policy.again}
-    assert again == {"cancelled", "not_started", "auth_error", "quota_error"}
+    assert {name for name, policy in OUTCOMES.items() if policy.stopped} == {"cancelled", "not_started"}
     assert all(policy.judged for policy in OUTCOMES.values() if policy.scored)

@@ -11,11 +11,11 @@ import pytest
 
 from eventlog.schemas.runs import Limits
 from eventlog.store import Store
-from hemra.installing import version
 from hemra.engine.begin import begin
 from hemra.engine.plan import Plan, make_plan
 from hemra.engine.request import RunRequest
 from hemra.errors import DatasetChanged, HemraError, NotFound, UsageError
+from hemra.installing import version
 from tests.hemra.engine_driver import events, make_harness, make_task
 
 

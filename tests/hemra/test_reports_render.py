@@ -296,7 +296,7 @@ def test_nothing_paired(tmp_path: Path) -> None:
     for format_ in FORMATS:
         text = render_compare(comparison, format_, width=100, colour=False)
         assert "task changed" in text
-    assert "No verdict: no task is scored on both sides." in render_compare(comparison, "md")
+    assert "No verdict: no task is paired (task changed: 2 tasks)." in render_compare(comparison, "md")
 
 
 def test_unknown_formats_are_refused(made: tuple[dict[str, Any], dict[str, Any]]) -> None:

@@ -87,7 +87,7 @@ def check_whole(place: Place, run: str, trials: int) -> None:
     state = load(store, run)
     assert state.finished
     assert len(state.trials) == trials
-    assert not state.unended()
+    assert not state.remaining()
     starts = Counter((trial, d["try_no"]) for trial, d in events(store, run, "trial.started"))
     ends = Counter((trial, d["try_no"]) for trial, d in events(store, run, "trial.finished"))
     assert max(starts.values()) == max(ends.values()) == 1

@@ -17,6 +17,7 @@ from eventlog.schemas.runs import (
     RunCancelled,
     RunFinished,
     RunPlanned,
+    RunResumed,
     RunStarted,
 )
 from eventlog.schemas.trials import TrialFinished, TrialRetried, TrialStarted
@@ -58,6 +59,11 @@ def finished(outcome: str, try_no: int = 1, **more: Any) -> TrialFinished:
         "usage": None,
     }  # fmt: skip
     return TrialFinished(try_no=try_no, outcome=outcome, **(fields | more))
+
+
+def resumed(retried: list[str] | None) -> RunResumed:
+    """The beginning of another session."""
+    return RunResumed(pid=2, boot=None, jobs=1, finished=0, remaining=4, interrupted=[], retried=retried)
 
 
 QUEUED = queue(PLAN)
@@ -105,14 +111,55 @@ def test_the_last_try_counts() -> None:
     first = [("0001", started(1)), ("0001", finished("cancelled")), ("0001", started(2))]
     assert fold("R", log(*BEGUN, *first)).trials["0001"].outcome == "not_started"
     again = fold("R", log(*BEGUN, *first, ("0001", finished("completed", 2)))).trials["0001"]
-    assert (again.outcome, again.tries, again.settled) == ("completed", 2, True)
+    assert (again.outcome, again.tries, again.ended) == ("completed", 2, True)
 
 
-def test_trials_refused_by_the_endpoint_end_a_run_and_are_run_again_when_it_stopped() -> None:
-    """After a new key `hemra resume` would leave the refused trials without a result."""
-    state = fold("R", log(*BEGUN, ("0001", started(1)), ("0001", finished("auth_error"))))
-    assert "0001" in {trial.trial for trial in state.remaining()}
-    assert "0001" not in {trial.trial for trial in state.unended()}
+@pytest.mark.parametrize(
+    ("outcome", "more", "unmeasured"),
+    [
+        ("provider_error", {}, True),
+        ("auth_error", {"score_status": "PASS"}, True),
+        ("unknown", {}, True),
+        ("completed", {"scored": False, "score_status": "VERIFIER_ERROR"}, True),
+        ("completed", {"scored": False, "score_status": "SKIPPED"}, False),
+        ("timeout", {"scored": True, "score_status": "FAIL", "reward": 0.0}, False),
+        ("cancelled", {}, False),
+    ],
+)
+def test_what_ended_stays_and_what_was_not_measured_can_be_asked_for(
+    outcome: str, more: dict[str, Any], unmeasured: bool
+) -> None:
+    """A plain resume would spend on what was measured, or `--retry-errors` would replace a score."""
+    events = [*BEGUN, ("0001", started(1)), ("0001", finished(outcome, **more))]
+    state = fold("R", log(*events))
+    assert ("0001" in {trial.trial for trial in state.remaining()}) == (outcome == "cancelled")
+    assert ([trial.trial for trial in state.unmeasured()] == ["0001"]) == unmeasured
+
+
+def test_a_trial_that_is_to_be_run_again_keeps_its_end_until_it_is_started() -> None:
+    """A run that was opened again and died at once would have lost its measurements, or its wish for more."""
+    ended = [
+        ("0001", started(1)),
+        ("0001", RETRIED),
+        ("0001", started(2)),
+        ("0001", finished("auth_error", 2)),
+    ]
+    opened = (None, resumed(["0001", "0099"]))
+    one = fold("R", log(*BEGUN, *ended, opened)).trials["0001"]
+    assert (one.outcome, one.ended, one.unmeasured, one.retries, one.tries) == (
+        "auth_error",
+        False,
+        False,
+        0,
+        2,
+    )
+    assert (
+        fold("R", log(*BEGUN, *ended, opened, ("0001", started(3)))).trials["0001"].outcome == "not_started"
+    )
+    again = [*ended, opened, ("0001", started(3)), ("0001", finished("auth_error", 3))]
+    assert fold("R", log(*BEGUN, *again)).trials["0001"].unmeasured
+    # A log from before there was such a wish.
+    assert fold("R", log(*BEGUN, *ended, (None, resumed(None)))).trials["0001"].ended
 
 
 def test_a_plan_that_was_cut_is_completed_from_itself() -> None:

@@ -184,6 +184,18 @@ def test_tools_of_servers_are_not_held_by_a_list_of_tools(tmp_path: Path) -> Non
     assert "MCP servers" in found["allowed_tools"]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("protocol", "as the harness tells them"), ("acp", "nobody says that it tells all")]
+)
+def test_an_agent_that_may_tell_its_calls_is_not_said_to_tell_none(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    """A report would deny the tool calls that it counts two tables further up."""
+    folder = task_with(tmp_path, "{a: {command: x}}", "forbidden_tools: [terminal]")
+    found = unheld(load_task(folder, tmp_path), harness(name), Limits(), {})
+    assert told in found["forbidden_tools"]
+
+
 def test_no_network_and_a_server_outside_exclude_each_other(tmp_path: Path) -> None:
     """The plan would be carried out with a server that cannot be reached."""
     task = load_task(task_with(tmp_path, "{a: {url: 'http://localhost:9'}}", "network: mock"), tmp_path)

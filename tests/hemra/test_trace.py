@@ -11,7 +11,13 @@ import pytest
 
 from eventlog.envelope import Event
 from eventlog.schemas.base import EventData
-from eventlog.schemas.conversation import MessageRecorded, NoteRecorded, ToolCalled, ToolReturned
+from eventlog.schemas.conversation import (
+    MessageRecorded,
+    ModelRequested,
+    NoteRecorded,
+    ToolCalled,
+    ToolReturned,
+)
 from eventlog.schemas.runs import Limits
 from eventlog.schemas.trials import (
     HarnessExited,
@@ -73,6 +79,47 @@ def called(call: str, name: str = "terminal", turn: int | None = 1) -> ToolCalle
 def returned(call: str, *, ok: bool | None = True, result: Any = "out") -> ToolReturned:
     """A tool.returned."""
     return ToolReturned(call=call, name=None, ok=ok, result=result)
+
+
+def asked(call: str, auxiliary: str | None = None, known: int = 0) -> ModelRequested:
+    """A model.requested."""
+    return ModelRequested(call=call, model="m", parameters={}, auxiliary=auxiliary, known=known)
+
+
+def answered(call: str, text: str) -> MessageRecorded:
+    """A message that the answer to a model call brought."""
+    return MessageRecorded(role="assistant", text=text, call=call)
+
+
+def test_a_title_is_no_answer() -> None:
+    """An agent that has its session named at the end would be scored on the title."""
+    turn, title = [asked("m1"), answered("m1", "42")], [
+        asked("m2", "other_model"), answered("m2", "Session: sums"),
+    ]  # fmt: skip
+    trace = trace_of(started(), *turn, *title)
+    assert (trace["final"], trace["messages"]) == ("42", [{"role": "assistant", "text": "42"}])
+    assert trace_of(started(), *title, *turn)["final"] == "42"
+
+
+def test_an_agent_that_is_asked_to_come_to_an_end_answers() -> None:
+    """What an agent says at its limit of turns, when its tools are taken away, would not be its answer."""
+    turn = [asked("m1"), answered("m1", "let me look")]
+    trace = trace_of(started(), *turn, asked("m2", "no_tools", known=4), answered("m2", "42"))
+    assert trace["final"] == "42"
+    assert trace_of(started(), *turn, asked("m2", "no_tools"), answered("m2", "42"))["final"] == "let me look"
+
+
+def test_calls_that_are_all_taken_for_side_calls_are_the_conversation() -> None:
+    """An agent whose file names another model than it asks would be scored as if it had said nothing."""
+    trace = trace_of(started(), asked("m1", "other_model"), answered("m1", "42"))
+    assert (trace["final"], len(trace["messages"])) == ("42", 1)
+
+
+def test_a_new_try_forgets_the_side_calls_of_the_one_before() -> None:
+    """The words of one try would be weighed by what happened in another."""
+    before = [started(), asked("m1"), answered("m1", "41")]
+    trace = trace_of(*before, started(), asked("m2", "no_tools"), answered("m2", "42"))
+    assert trace["final"] == "42"
 
 
 def test_whole_trial() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hemra.datasets import imports
 from hemra.datasets.load import bundled_root
 from hemra.errors import NotFound
+from hemra.gates.suite import check_folder
 from hemra.gates.validate import validate
 from tests.hemra.task_folders import PASSING, make_task
 
@@ -227,3 +228,34 @@ def test_suite_with_a_link_is_named(tmp_path: Path) -> None:
 def test_imports_are_found_in_whatever_way(source: str, lines: int) -> None:
     """A verifier would work on its author's machine only."""
     assert len(list(imports.problems(source.encode(), "verifier.py"))) == lines
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        ("limits: {memory_mb: 9999999999}\n", "limit memory_bytes is 9536.7 TiB, more than 1024 TiB"),
+        ("limits: {memory_mb: 1}\n", "limit memory_bytes is 1 MiB; with less than 16 MiB nothing"),
+        ("limits: {cpus: 100000}\n", "limit cpus is 100000, more than 65536"),
+        ("sandbox: nope\n", "task.yaml: sandbox: no sandbox 'nope': there are: host, bwrap, docker"),
+        ("sandbox: auto\n", "task.yaml: sandbox: no sandbox 'auto'"),
+    ],
+)
+def test_what_no_run_accepts_is_found(tmp_path: Path, yaml: str, said: str) -> None:
+    """If this failed, a task would be called valid that no run can be planned with."""
+    make_task(tmp_path, yaml=YAML + yaml)
+    findings = found(tmp_path)
+    assert [level for level, _ in findings] == ["error"]
+    assert said in findings[0][1]
+    [checked] = check_folder(tmp_path, seeds=[1], odd=False)
+    assert not checked.ok
+
+
+def test_a_sandbox_that_only_this_machine_lacks_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this failed, a task would be wrong on one machine and right on the next."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/absent.sock")
+    make_task(tmp_path / "set", yaml=YAML + "sandbox: docker:some-image\n")
+    [(level, text)] = found(tmp_path / "set")
+    assert level == "warning"
+    assert text.startswith("task.yaml: sandbox: docker:some-image cannot be used here: ")

@@ -128,11 +128,14 @@ class SyntheticRun:
                             trial,
                         )  # fmt: skip
         if start:
-            self.event(r.RunStarted(pid=1, boot="boot-1", jobs=2))
+            self.event(r.RunStarted(pid=1, boot="boot-1", jobs=(fields | self.plan)["jobs"]))
         return self
 
-    def start(self, trial: str, try_no: int = 1, *, limits: r.Limits | None = None) -> None:
-        """A try begins: trial.started, sandbox.created."""
+    def start(
+        self, trial: str, try_no: int = 1, *, limits: r.Limits | None = None,
+        sandbox: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """A try begins: trial.started, sandbox.created (`sandbox`: fields of it)."""
         harness, task, attempt = next(key for key, value in self.trials.items() if value == trial)
         self.event(
             t.TrialStarted(
@@ -142,17 +145,15 @@ class SyntheticRun:
             ),
             trial,
         )  # fmt: skip
-        self.event(
-            t.SandboxCreated(
-                try_no=try_no, kind="host", workspace="/w", home="/h", environment=["PATH"],
-                enforcement={
-                    "wall_seconds": t.Enforcement(status="enforced", by="timer"),
-                    "memory_bytes": t.Enforcement(status="best effort", by="rlimit"),
-                    "network": t.Enforcement(status="not enforced"),
-                },
-            ),
-            trial,
-        )  # fmt: skip
+        fields: dict[str, Any] = {
+            "try_no": try_no, "kind": "host", "workspace": "/w", "home": "/h", "environment": ["PATH"],
+            "enforcement": {
+                "wall_seconds": t.Enforcement(status="enforced", by="timer"),
+                "memory_bytes": t.Enforcement(status="best effort", by="rlimit"),
+                "network": t.Enforcement(status="not enforced"),
+            },
+        }  # fmt: skip
+        self.event(t.SandboxCreated(**(fields | (sandbox or {}))), trial)
 
     def call(
         self, trial: str, call: str, *, seconds: float = 1.0, asked: dict[str, Any] | None = None,

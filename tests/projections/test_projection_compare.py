@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,10 @@ def mirrored(comparison: dict[str, Any]) -> dict[str, Any]:
         "passes_only_on_a": result["passes_only_on_b"], "passes_only_on_b": result["passes_only_on_a"],
         "higher_on_a": result["higher_on_b"], "higher_on_b": result["higher_on_a"],
         "verdict": {"a": "b", "b": "a"}.get(result["verdict"], result["verdict"]),
+        "withheld": sorted(
+            (w | {"side": {"a": "b", "b": "a"}.get(w["side"])} for w in result["withheld"]),
+            key=lambda w: w["side"] or "",
+        ),
     }  # fmt: skip
     if result["paired_table"]:
         cells = result["paired_table"]
@@ -75,7 +80,8 @@ def mirrored(comparison: dict[str, Any]) -> dict[str, Any]:
             x | {"a": x["b"], "b": x["a"], "difference": -x["difference"]} for x in comparison["tasks"]
         ],
         "warnings": sorted(
-            w.replace("A:", "§").replace("B:", "A:").replace("§", "B:") for w in comparison["warnings"]
+            re.sub(r"^[AB](?=[:] | [(])", lambda found: {"A": "B", "B": "A"}[found[0]], warning)
+            for warning in comparison["warnings"]
         ),
     }  # fmt: skip
 

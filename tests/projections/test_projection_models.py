@@ -335,4 +335,6 @@ def test_calls_rebuild_to_the_same_bytes(tmp_path: Path) -> None:
             run.call(trial, f"m{i}", priced_usd=0.1 * i)
         run.score(trial, "PASS", 1.0)
         run.finish(trial, reward=1.0)
-    assert cache.replay(run.store, run.end()).identical
+    name = run.end()
+    cache.load(run.store, name)
+    assert cache.replay(run.store, name).identical

@@ -63,7 +63,7 @@ def test_a_report_on_a_repaired_copy_says_so(original: tuple[Store, str], tmp_pa
         assert "This is a repaired copy" in " ".join(render_report(report, shape).split())
     assert query.show(copy, run)["repaired"] == report["repaired"]
     comparison = compare.compare(copy, f"{run}:alpha", f"{run}:beta")
-    assert comparison["warnings"][0].startswith(f"a and b ({run}): This is a repaired copy")
+    assert comparison["warnings"][0].startswith(f"A and B ({run}): This is a repaired copy")
     assert "This is a repaired copy" in " ".join(render_compare(comparison, "text").split())
 
 

@@ -67,12 +67,8 @@ def test_retry_counts_the_last_try(tmp_path: Path) -> None:
     assert (first["input_tokens"], first["cost_usd"], first["tool_calls"]) == (100, 0.5, 1)
     assert (first["latest"], second["latest"]) == (False, True)
     retries = query.report(store, name)["harnesses"][0]["retries"]
-    assert retries == {
-        "tries": 1,
-        "outcomes": {"provider_error": 1},
-        "duration_ns": 3 * SECOND,
-        "cost_usd": 0.5,
-    }
+    told = ("tries", "outcomes", "duration_ns", "cost_usd")
+    assert [retries[key] for key in told] == [1, {"provider_error": 1}, 3 * SECOND, 0.5]
 
 
 def test_resumed_trial_is_not_finished_by_its_older_end(tmp_path: Path) -> None:

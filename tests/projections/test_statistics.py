@@ -95,14 +95,12 @@ def test_pass_k(n: int, c: int, k: int, at: float | None, hat: float | None) -> 
     assert statistics.pass_hat_k(n, c, k) == (hat if hat is None else pytest.approx(hat, abs=1e-9))
 
 
-def test_clustered_errors() -> None:
-    """The standard errors over tasks, pooled trials and re-runs would be mixed up."""
+def test_standard_errors() -> None:
+    """The standard errors over tasks, single trials and re-runs would be mixed up."""
     pooled = [v for g in GROUPS.values() for v in g]
     mean, se = statistics.mean_se(pooled) or (0.0, 0.0)
     assert mean == pytest.approx(0.5625)
     assert se == pytest.approx(0.128086884574, abs=1e-11)
-    assert statistics.cluster_se(GROUPS, correct=False) == pytest.approx(0.149257602926, abs=1e-11)
-    assert statistics.cluster_se(GROUPS) == pytest.approx(0.166875073151, abs=1e-11)
     assert statistics.rerun_se(GROUPS) == pytest.approx(0.106718737291, abs=1e-11)
     means = [sum(g) / len(g) for g in GROUPS.values()]
     assert statistics.mean_se(means) == pytest.approx((0.55, 0.174005108482), abs=1e-11)
@@ -110,11 +108,10 @@ def test_clustered_errors() -> None:
 
 
 def test_errors_that_are_not_available() -> None:
-    """A spread would be invented where there is one value, one cluster or one attempt a task."""
+    """A spread would be invented where there is one value or one attempt a task."""
     assert statistics.mean_se([]) is None
     assert statistics.mean_se([0.5]) == (0.5, None)
     assert statistics.t_interval([0.5]) is None
-    assert statistics.cluster_se({"t": [1.0, 0.0]}) is None
     assert statistics.rerun_se({"t": [1.0, 0.0], "u": [1.0]}) is None
     assert statistics.rerun_se({}) is None
     assert statistics.paired_p([0.0, 0.0]) is None
@@ -125,16 +122,9 @@ def test_paired() -> None:
     assert statistics.mean_se(D) == pytest.approx((0.25, 0.130558241967), abs=1e-11)
     assert statistics.t_interval(D) == pytest.approx((-0.0373567531, 0.5373567531), abs=1e-9)
     assert statistics.paired_p(D) == pytest.approx(0.0818642312, abs=1e-9)
-    assert resampling.sign_flip(D) == 0.25
+    assert resampling.sign_flip_test(D).p == 0.25
     (_, se_a), (_, se_b) = statistics.mean_se(A) or (0, 0), statistics.mean_se(B) or (0, 0)
     assert math.hypot(se_a or 0, se_b or 0) == pytest.approx(0.205664726674, abs=1e-11)
-
-
-def test_bca_bootstrap() -> None:
-    """The BCa interval of the reference example would move."""
-    groups = {f"t{i:02d}": [d] for i, d in enumerate(D)}
-    interval = resampling.bootstrap_interval(groups, lambda x: math.fsum(x) / len(x), bca=True)
-    assert interval == pytest.approx((0.0833, 0.5833), abs=5e-5)
 
 
 def test_bootstrap_is_repeatable() -> None:
@@ -145,32 +135,6 @@ def test_bootstrap_is_repeatable() -> None:
     assert once is not None
     assert once[0] < 0.55 < once[1]
     assert resampling.bootstrap_interval({"t": [1.0]}, mean) is None
-
-
-def test_sign_flip_draws_above_the_exact_limit() -> None:
-    """Beyond 16 differing tasks the test would take for ever, or stop being symmetric."""
-    rng = random.Random(7)
-    d = [rng.uniform(-0.4, 0.6) for _ in range(60)]
-    p = resampling.sign_flip(d)
-    assert p == resampling.sign_flip([-x for x in d])
-    assert p == pytest.approx(statistics.paired_p(d), abs=0.01)
-    assert resampling.sign_flip([1.0] * 40) == 1 / 100_001
-
-
-def test_sign_flip_counts_by_hand() -> None:
-    """The exact test would not count all sign patterns."""
-    assert resampling.sign_flip([1, 1, 1]) == 0.25
-    assert resampling.sign_flip([0.5, 0.5, -0.5, 1.0, 0.0]) == 8 / 16
-    assert resampling.sign_flip([]) == 1.0
-    assert resampling.sign_flip([1.0] * 16) == 2 / 2**16
-
-
-def test_several_comparisons() -> None:
-    """Adjusted p-values would be in another order or not monotone."""
-    p = [0.001, 0.01, 0.02, 0.04, 0.3]
-    assert statistics.holm(p) == pytest.approx([0.005, 0.04, 0.06, 0.08, 0.3])
-    assert statistics.benjamini_hochberg(p) == pytest.approx([0.005, 0.025, 1 / 30, 0.05, 0.3])
-    assert statistics.holm(p[::-1]) == pytest.approx([0.3, 0.08, 0.06, 0.04, 0.005])
 
 
 @pytest.mark.parametrize(
@@ -190,15 +154,8 @@ def test_smallest_detectable(n: int, row: tuple[float, ...]) -> None:
         assert statistics.smallest_detectable(share, n) == pytest.approx(expected, abs=6e-4)
 
 
-def test_sample_size_is_the_inverse_of_the_detectable_difference() -> None:
-    """The number of tasks asked for would not reach the power that is promised."""
-    n = statistics.tasks_needed(0.1, 0.3)
-    assert n == 236
-    assert (
-        (statistics.smallest_detectable(0.3, n) or 1)
-        <= 0.1
-        < (statistics.smallest_detectable(0.3, n - 1) or 0)
-    )
+def test_smallest_detectable_at_the_ends() -> None:
+    """A comparison of nothing would see something, or one of two tasks promise more than the whole range."""
     assert statistics.smallest_detectable(0.5, 0) is None
     assert statistics.smallest_detectable(1.0, 2) == 1.0
 
