@@ -10,7 +10,7 @@ import pytest
 
 from eventlog.schemas import conversation as c
 from eventlog.store import Store
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 RUN = "20261130-194512-aa0001"
@@ -26,12 +26,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 def keep(run: SyntheticRun, trial: str, name: str, content: bytes) -> str:

@@ -14,7 +14,7 @@ from hemra.datasets.yamlfile import parse_yaml
 from hemra.engine.check import MOST_SEED
 from hemra.errors import UsageError
 from hemra.gateway.prices import read_prices
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 #: More than any number of the record, and more than a double can be.
@@ -28,12 +28,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("HEMRA_STORE", str(made.path))
     monkeypatch.setenv("NO_COLOR", "1")
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 @pytest.mark.parametrize(

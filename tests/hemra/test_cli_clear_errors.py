@@ -17,7 +17,7 @@ from eventlog.stream import StreamWriter
 from hemra.cli.failure import line_of
 from hemra.gates.suite import check_folder
 from hemra.gates.validate import validate
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 from tests.hemra.task_folders import make_task
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
@@ -29,12 +29,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("HEMRA_STORE", str(made.path))
     monkeypatch.setenv("NO_COLOR", "1")
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 def damaged(store: Store, stream: str, *, at: float = 0.5) -> None:

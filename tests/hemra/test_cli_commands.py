@@ -22,7 +22,7 @@ from hemra.cli import runs, waiting
 from hemra.cli.checkup import findings
 from hemra.cli.names import check_name
 from hemra.errors import UsageError
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 from tests.hemra.task_folders import make_task
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
@@ -39,12 +39,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.delenv("COLUMNS", raising=False)
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 def filled(store: Store, **options: Any) -> SyntheticRun:

@@ -20,7 +20,7 @@ from hemra.gates.suite import check_folder
 from hemra.reports.page import wants_colour
 from tests.harnesses.acp_messages import client, reply
 from tests.harnesses.adapters import lines
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 from tests.hemra.task_folders import make_task
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
@@ -38,12 +38,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("HEMRA_STORE", str(made.path))
     monkeypatch.setenv("NO_COLOR", "1")
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from eventlog.segments import list_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from hemra.cli import runs
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 from tests.projections.synthetic_runs import SyntheticRun, new_store
 
 RUN = "20261130-194512-aa0001"
@@ -30,12 +30,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         run.commit()
     run.end()
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 def destroy(store: Store, run: str = RUN) -> None:

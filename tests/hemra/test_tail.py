@@ -19,7 +19,7 @@ from eventlog.segments import list_segments
 from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from hemra.cli import tail
-from tests.hemra.command_line import Run, runner
+from tests.hemra.command_line import Run
 
 
 @pytest.fixture
@@ -29,12 +29,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("HEMRA_STORE", str(made.path))
     monkeypatch.setenv("NO_COLOR", "1")
     return made
-
-
-@pytest.fixture
-def hemra(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs one command line; returns exit code, stdout and stderr."""
-    return runner(capsys)
 
 
 def noted(store: Store, name: str, sessions: int = 2, each: int = 20) -> None:
