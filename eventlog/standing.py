@@ -11,11 +11,12 @@ from pathlib import Path
 
 from eventlog import anchor as anchors
 from eventlog.anchor import Mark
+from eventlog.errors import DamageError
 from eventlog.failing_disk import refuse_lost
 from eventlog.frames import NotAUnit, content_of, walk
 from eventlog.lock import NAME as LOCK
 from eventlog.lock import is_held
-from eventlog.segments import name_of
+from eventlog.segments import name_of, visible_segments
 
 
 def standing(directory: Path) -> Mark | None:
@@ -27,7 +28,17 @@ def standing(directory: Path) -> Mark | None:
     mark = anchors.load(directory)
     if held or mark is None or mark.state != anchors.OPEN or not mark.segment:
         return mark
+    if _is_sealed_over(directory, mark.segment):
+        return mark  # what stands behind the mark there was refused: the seal left it out, and the writer removes it
     return _extended(directory / name_of(mark.segment), mark)
+
+
+def _is_sealed_over(directory: Path, first: int) -> bool:
+    """Whether a sealed segment holds what the one from `first` on was written for, and a crash kept that one there."""
+    try:
+        return all(segment.first != first for segment in visible_segments(directory))
+    except DamageError:
+        return False  # whoever reads that segment names it
 
 
 def _extended(segment: Path, mark: Mark) -> Mark:

@@ -45,9 +45,14 @@ def _lettered(found: Iterable[Sequence[str]], heading: Callable[[str, int], str]
         for sentence in sentences:
             told.setdefault(sentence, []).append(index)
     return [
-        f"{heading(' and '.join(_LETTERS[i] for i in indexes), indexes[0])}: {sentence}"
+        f"{heading(' and '.join(_LETTERS[i] for i in indexes), indexes[0])}{_each(indexes, sentence)}: {sentence}"
         for sentence, indexes in told.items()
     ]
+
+
+def _each(indexes: Sequence[int], sentence: str) -> str:
+    """What keeps a number that is true of both sides from being read as that of both together."""
+    return ", each" if len(indexes) > 1 and sentence[0].isdigit() else ""
 
 
 def _same(a: Side, b: Side) -> list[str]:

@@ -142,8 +142,9 @@ def _tokens(started: Sequence[Row], column: str) -> Row:
 
 
 def unpriced(trial: Row) -> bool:
-    """Whether a started trial has no cost at all, and was not simply replayed."""
-    return trial["cost_usd"] is None and (not trial["replayed_calls"] or trial["unpriced_calls"] > 0)
+    """Whether a started trial has no cost, and something may have been paid: not where the gateway saw every call, and
+    each of them was replayed or failed."""
+    return trial["cost_usd"] is None and (trial["turn_calls"] is None or trial["unpriced_calls"] > 0)
 
 
 def _cost(started: Sequence[Row]) -> Row:

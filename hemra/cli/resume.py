@@ -52,7 +52,8 @@ def resume(
 
     if ctx.args:
         raise UsageError(
-            f"{' '.join(ctx.args)}: a resumed run keeps its plan; start another with `hemra run` to change it"
+            f"{' '.join(ctx.args)}: no option of `hemra resume`; what `hemra run` takes stays as it was planned: start "
+            "another run to change it"
         )
     store = open_store()
     kept = settings()

@@ -145,3 +145,27 @@ def test_a_torn_write_that_was_refused_is_no_doubt(tmp_path: Path) -> None:
     assert [event.seq for event in read(store, "run")] == [1, 2, 3, 4]
     told = [problem.cause for problem in verify(store).problems if problem.severity == ERROR]
     assert told == ["an anchor slot is damaged; the other one is used"]
+
+
+def test_what_a_seal_left_out_is_not_missed(tmp_path: Path) -> None:
+    """If this failed, a crash between a seal and the removal of its sources would end reading, for an event that the
+    disk had refused."""
+    store = Store.open(tmp_path / "s", create=True)
+    path = store.stream_path("run")
+    with StreamWriter.open(store, "run", create=True) as writer:
+        writer.commit([incoming(1, 1, 2)])
+    with StreamWriter.open(store, "run") as writer:
+        writer.commit([incoming(1, 3, 1)])
+        anchor = (path / anchors.NAME).read_bytes()
+        writer.commit([incoming(1, 4, 1)])
+        source = list_segments(path)[-1].path
+        content = source.read_bytes()
+        (path / anchors.NAME).write_bytes(anchor)
+        seal_segments(path)
+    source.write_bytes(content)
+    (path / anchors.NAME).write_bytes(anchor)
+    assert [segment.first for segment in list_segments(path)] == [1, 3]
+    assert [event.seq for event in read(store, "run")] == [1, 2, 3]
+    assert [problem for problem in verify(store).problems if problem.severity == ERROR] == []
+    with StreamWriter.open(store, "run") as writer:
+        assert writer.last_seq == 3

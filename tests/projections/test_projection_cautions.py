@@ -10,6 +10,7 @@ from eventlog.schemas import conversation as c
 from eventlog.store import Store
 from projections import resampling
 from projections.compare import compare
+from projections.compare_cautions import _lettered
 from tests.projections.compared_runs import begun, placed, plain, ran, spoken
 from tests.projections.synthetic_runs import new_store
 
@@ -29,6 +30,14 @@ def test_a_model_that_is_not_the_files_is_warned_of(store: Store) -> None:
     assert said in comparison["warnings"]
     for format_ in ("text", "md", "json"):
         assert said in spoken(comparison, format_).replace("\\", "")
+
+
+def test_a_number_that_is_true_of_both_sides_is_not_their_sum(store: Store) -> None:
+    """Three tries that were run again on each side would be read as three in all."""
+    assert _lettered(
+        [["3 tries were run again"], ["3 tries were run again"]], lambda letters, _: letters
+    ) == ["A and B, each: 3 tries were run again"]
+    assert _lettered([["so"], ["so"]], lambda letters, _: letters) == ["A and B: so"]
 
 
 def test_a_runs_own_warnings_stand_in_its_comparison(store: Store) -> None:

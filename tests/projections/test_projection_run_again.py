@@ -118,6 +118,20 @@ def test_what_is_not_known_of_such_a_try_stays_unknown(tmp_path: Path) -> None:
     assert (row["run_again_ns"], row["run_again_cost_usd"], row["run_again_cost_unknown"]) == ("", "", "1")
 
 
+def test_a_try_whose_calls_all_failed_cost_nothing(tmp_path: Path) -> None:
+    """The same refusal would cost nothing after a call that was answered, and be unknown as the first one."""
+    run = SyntheticRun(new_store(tmp_path), tasks=("t01/a",), harnesses=("alpha",), served=("alpha",)).begin()
+    run.start("0001")
+    run.call("0001", "m1", status=500, ended="error", usage=None, error="HTTP 500")
+    again(run, "0001")
+    run.start("0001", 2)
+    run.call("0001", "m2", priced_usd=3.0)
+    run.score("0001", "PASS", 1.0, try_no=2)
+    run.finish("0001", reward=1.0, try_no=2)
+    alpha = query.report(run.store, run.end())["harnesses"][0]
+    assert (alpha["retries"]["calls"]["failed"], alpha["paid"]) == (1, {"usd": 3.0, "lower_bound": False})
+
+
 def test_nothing_is_summed_where_no_money_is_known(tmp_path: Path) -> None:
     """`—; paid in all —, of that —` would stand beside every harness without prices."""
     run = SyntheticRun(new_store(tmp_path), tasks=("t01/a",), harnesses=("alpha",)).begin()
