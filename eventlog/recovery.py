@@ -82,7 +82,7 @@ def recover(directory: Path) -> Recovered:
     _walk(directory, segments, mark, state)
     if mark is None or mark.last != state.last or None in anchors.slots(directory):
         for path in dict.fromkeys(state.unsynced):
-            _written_anew(path)
+            written_anew(path)
         base = mark or anchors.Mark(anchors.CLOSED, 0, state.stream, 0, 0, 0, NO_LINK)
         anchors.Anchor(
             directory, base._replace(segment=0, offset=0, last=state.last, link=state.link)
@@ -104,7 +104,7 @@ def _stream_of(segments: list[Segment]) -> bytes:
     return os.urandom(8)
 
 
-def _written_anew(path: Path, end: int | None = None) -> None:
+def written_anew(path: Path, end: int | None = None) -> None:
     """Make a segment, or what stands before `end` in it, durable by a synced copy in its place: a sync of this file may
     have failed in the process that died, and a second one would be called good without writing what the first had
     dropped."""
@@ -239,7 +239,7 @@ def _cut(segment: Segment, end: int) -> str:
         segment.path.unlink()
         fsync_dir(directory)
         return str(copy)
-    _written_anew(segment.path, end)
+    written_anew(segment.path, end)
     return str(copy)
 
 

@@ -28,9 +28,10 @@ def standing(directory: Path) -> Mark | None:
     mark = anchors.load(directory)
     if held or mark is None or mark.state != anchors.OPEN or not mark.segment:
         return mark
-    if _is_sealed_over(directory, mark.segment):
+    extended = _extended(directory / name_of(mark.segment), mark)
+    if extended.last > mark.last and _is_sealed_over(directory, mark.segment):
         return mark  # what stands behind the mark there was refused: the seal left it out, and the writer removes it
-    return _extended(directory / name_of(mark.segment), mark)
+    return extended
 
 
 def _is_sealed_over(directory: Path, first: int) -> bool:

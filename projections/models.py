@@ -61,10 +61,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names mean the same model, by the gateway's rule: a provider's prefix, a variant in brackets and a
-    date do not count."""
-    left, right = _forms(one), _forms(other)
-    return bool(left & right)
+    """Whether two names mean the same model: a provider's prefix, a variant in brackets and a date do not count. The
+    gateway tells side calls by it."""
+    return bool(_forms(one) & _forms(other))
 
 
 def _forms(name: str) -> set[str]:

@@ -33,10 +33,10 @@ from eventlog.mirror import note
 from eventlog.mirror.errors import MirrorError, Parted
 from eventlog.mirror.messages import Head, SealedFile
 from eventlog.mirror.note import Note
-from eventlog.mirror.parts import PART, cut_at
+from eventlog.mirror.parts import PART
 from eventlog.mirror.reach import sync_file
 from eventlog.mirror.wakes import Wakes
-from eventlog.recovery import recover
+from eventlog.recovery import recover, written_anew
 from eventlog.segments import is_sealed, list_segments, name_of, visible_segments
 from eventlog.store import CATALOG, Store
 
@@ -312,7 +312,7 @@ def _recover(path: Path) -> int:
             if segment.first > mark.last:
                 segment.path.unlink()
             elif segment.first == mark.segment and segment.size > mark.offset:
-                cut_at(segment.path, mark.offset)
+                written_anew(segment.path, mark.offset)
         fsync_dir(path)
     return recover(path).last
 

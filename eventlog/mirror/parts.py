@@ -12,8 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
-from eventlog.disk import replacing
-
 PART = ".part"
 #: As a segment of a run of this store has it, less what the umask takes.
 _MODE = 0o644
@@ -46,11 +44,3 @@ def copied_anew(path: Path) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def cut_at(path: Path, end: int) -> None:
-    """Leave of a segment what stands before `end`, in a new file and durably."""
-    with path.open("rb") as file, replacing(path) as copy:
-        while end and (piece := file.read(min(end, 1 << 20))):
-            copy.write(piece)
-            end -= len(piece)

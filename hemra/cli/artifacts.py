@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,7 @@ def kept(store: Store, stream: str, trials: Sequence[str] = (), *, start: int = 
                      _is_there(store.blobs, digest, size))
         )  # fmt: skip
     last = {a.trial: tries.get(a.trial) for a in found}
-    marked = [Artifact(**{**asdict(a), "latest": a.try_no == last[a.trial]}) for a in found]
+    marked = [replace(a, latest=a.try_no == last[a.trial]) for a in found]
     return sorted(marked, key=lambda a: (a.trial, a.seq))
 
 

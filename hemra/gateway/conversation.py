@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from typing import Any
 
@@ -27,6 +26,7 @@ import msgspec
 from hemra.gateway.lineage import Branch, Lineage, Made, Place, squeezed
 from hemra.gateway.normal import Answer, Message, Request, Tool, ToolCall
 from hemra.gateway.seen import Called, Seen, Told, ToolResult
+from projections.models import same_model
 
 #: Why a call is no turn of the conversation.
 NO_TOOLS, OTHER_MODEL, PROBE, COUNT_TOKENS = "no_tools", "other_model", "probe", "count_tokens"
@@ -38,8 +38,6 @@ BEGINNING = "sha256:" + hashlib.sha256(b"").hexdigest()
 #: reading it is work, and keeping it memory, that other trials wait for.
 MOST_MESSAGES, MOST_PLACES = 20_000, 1_000_000
 
-#: The date, or `latest`, at the end of a model's name.
-_DATED = re.compile(r"-(?:20\d\d-?\d\d-?\d\d|latest)$")
 _MOST_TOKENS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -321,13 +319,6 @@ def tools_digest(tools: tuple[Tool, ...]) -> str:
     """`sha256:<hex>` over the definitions, in their order."""
     content = json.dumps([tool.definition for tool in tools], sort_keys=True)
     return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
-
-
-def same_model(one: str, other: str) -> bool:
-    """Whether two names mean the same model: a provider's prefix, a variant in brackets and a date do not count."""
-    names = [(name.lower(), name.rpartition("/")[2].partition("[")[0].lower()) for name in (one, other)]
-    left, right = ({full, short, _DATED.sub("", short)} for full, short in names)
-    return bool(left & right)
 
 
 def _tell(made: Made) -> Called:

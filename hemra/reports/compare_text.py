@@ -64,8 +64,7 @@ def matched(comparison: Row) -> str:
 
 def estimate(figure: Row) -> tuple[str, str]:
     """A mean and its interval: `85.0 %`, ` [64–95]`."""
-    spread = "" if figure["low"] is None else f" [{n.interval(figure['low'], figure['high'])}]"
-    return n.percent(figure["mean"]), spread
+    return n.percent(figure["mean"]), n.spread(figure)
 
 
 def _estimate(figure: Row) -> Text:

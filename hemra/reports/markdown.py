@@ -39,8 +39,7 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
 
 def _score(estimate: Row) -> str:
-    spread = "" if estimate["low"] is None else f" [{n.interval(estimate['low'], estimate['high'])}]"
-    return f"{n.percent(estimate['mean'])}{spread}"
+    return f"{n.percent(estimate['mean'])}{n.spread(estimate)}"
 
 
 def report_markdown(report: Row) -> str:

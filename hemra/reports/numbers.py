@@ -29,6 +29,11 @@ def interval(low: float | None, high: float | None) -> str:
     return UNKNOWN if low is None or high is None else f"{low * 100:.0f}–{high * 100:.0f}"
 
 
+def spread(estimate: dict[str, Any]) -> str:
+    """What stands behind a mean: ` [34–58]`, or nothing where it has no interval."""
+    return "" if estimate["low"] is None else f" [{interval(estimate['low'], estimate['high'])}]"
+
+
 def points_interval(low: float | None, high: float | None) -> str:
     """A 95 % interval of a difference: `−3.1 to +38.0`."""
     return UNKNOWN if low is None or high is None else f"{points(low)} to {points(high)}"

@@ -15,9 +15,8 @@ def category_cell(own: Row) -> str:
     `50.0 % [9–91] 3/4 scored`
     """
     strict = own["strict"]
-    spread = "" if strict["low"] is None else f" [{n.interval(strict['low'], strict['high'])}]"
     part = "" if own["scored"] == own["planned"] else f" {own['scored']}/{own['planned']} scored"
-    return f"{n.percent(strict['mean'])}{spread}{part}"
+    return f"{n.percent(strict['mean'])}{n.spread(strict)}{part}"
 
 
 def score_words(status: str | None, reward: float | None) -> str:

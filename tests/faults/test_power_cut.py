@@ -74,7 +74,7 @@ def test_recovery_writes_a_segment_anew_once(quick: Path) -> None:
     behind = [(index, LOST) for index in plain.disk.pending(at) if index in anchored]
     assert len(behind) >= 2
     again = Explorer(f"plain/again={Cut(at, tuple(behind))}", quick / "again")
-    copies = [op for op in again.ops if op.kind == "rename" and "recovery._written_anew" in op.site]
+    copies = [op for op in again.ops if op.kind == "rename" and "recovery.written_anew" in op.site]
     assert len(copies) == 1
 
 

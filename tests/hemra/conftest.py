@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from eventlog.store import Store
 from tests.hemra.command_line import Run, runner
+from tests.projections.synthetic_runs import new_store
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """An empty store that commands use."""
+    made = new_store(tmp_path)
+    monkeypatch.setenv("HEMRA_STORE", str(made.path))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return made
 
 
 @pytest.fixture

@@ -11,21 +11,17 @@ import pytest
 from eventlog.schemas import conversation as c
 from eventlog.store import Store
 from tests.hemra.command_line import Run
-from tests.projections.synthetic_runs import SyntheticRun, new_store
+from tests.projections.synthetic_runs import SyntheticRun
 
 RUN = "20261130-194512-aa0001"
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """An empty store that commands use, and an empty folder to be in."""
-    made = new_store(tmp_path)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    return made
+    return store
 
 
 def keep(run: SyntheticRun, trial: str, name: str, content: bytes) -> str:

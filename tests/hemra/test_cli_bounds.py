@@ -15,19 +15,10 @@ from hemra.engine.check import MOST_SEED
 from hemra.errors import UsageError
 from hemra.gateway.prices import read_prices
 from tests.hemra.command_line import Run
-from tests.projections.synthetic_runs import SyntheticRun, new_store
+from tests.projections.synthetic_runs import SyntheticRun
 
 #: More than any number of the record, and more than a double can be.
 HUGE, ENDLESS = str(10**23), "9" * 400
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """An empty store that commands use."""
-    made = new_store(tmp_path)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,7 @@ from hemra.gates.suite import check_folder
 from hemra.gates.validate import validate
 from tests.hemra.command_line import Run
 from tests.hemra.task_folders import make_task
-from tests.projections.synthetic_runs import SyntheticRun, new_store
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """An empty store that commands use."""
-    made = new_store(tmp_path)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
+from tests.projections.synthetic_runs import SyntheticRun
 
 
 def damaged(store: Store, stream: str, *, at: float = 0.5) -> None:

@@ -31,16 +31,6 @@ ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 EVIL = "\x1b[31mX\x9b2J\u202eevil"
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """An empty store that commands use."""
-    made = new_store(tmp_path)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return made
-
-
 def filled(store: Store, **options: Any) -> SyntheticRun:
     """A run whose trials all have a long reason."""
     run = SyntheticRun(store, **options).begin()

@@ -22,22 +22,19 @@ from tests.harnesses.acp_messages import client, reply
 from tests.harnesses.adapters import lines
 from tests.hemra.command_line import Run
 from tests.hemra.task_folders import make_task
-from tests.projections.synthetic_runs import SyntheticRun, new_store
+from tests.projections.synthetic_runs import SyntheticRun
 
 RUN = "20261130-194512-aaaaaa"
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """An empty store that commands use, in a folder that has a task and a harness file."""
-    made = new_store(tmp_path)
     here = tmp_path / "here"
     make_task(here, "demo/one")
     (here / "harness.yaml").write_text("name: mine\nkind: command\ncommand: [sh]\n")
     monkeypatch.chdir(here)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
+    return store
 
 
 @pytest.mark.parametrize(

@@ -13,23 +13,20 @@ from eventlog.store import Store
 from eventlog.stream import StreamWriter
 from hemra.cli import runs
 from tests.hemra.command_line import Run
-from tests.projections.synthetic_runs import SyntheticRun, new_store
+from tests.projections.synthetic_runs import SyntheticRun
 
 RUN = "20261130-194512-aa0001"
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(store: Store) -> Store:
     """A store with one finished run that commands use."""
-    made = new_store(tmp_path)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    run = SyntheticRun(made, RUN).begin()
+    run = SyntheticRun(store, RUN).begin()
     for trial in run.trials.values():
         run.trial(trial, 1.0)
         run.commit()
     run.end()
-    return made
+    return store
 
 
 def destroy(store: Store, run: str = RUN) -> None:

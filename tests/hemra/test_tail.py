@@ -22,15 +22,6 @@ from hemra.cli import tail
 from tests.hemra.command_line import Run
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """An empty store that commands use."""
-    made = Store.open(tmp_path / "store", create=True)
-    monkeypatch.setenv("HEMRA_STORE", str(made.path))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
-
-
 def noted(store: Store, name: str, sessions: int = 2, each: int = 20) -> None:
     """A stream of notes, a segment for each session."""
     numbers = itertools.count(1)
